@@ -7,11 +7,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use aws_network::{
     BastionSpec, CniSpec, DEFAULT_OWNER_TAG, Desired, Dialect, Goal, HealthCheckSpec, Identity,
     LoadBalancerKind, LoadBalancerSpec, NatMode, Removal, Scheme, ServiceResources, Spec,
-    SubnetSpec, Tags, default_load_balancer_name,
+    SubnetSpec, Tags, Zone, ZoneType, default_load_balancer_name,
 };
 
 /// The name of the cluster that everybody starts with.
 pub const CLUSTER: &str = "testnetwork3";
+
+/// The local zone of `us-east-2` in tests, after the name of the region.
+pub const LOCAL: &str = "-lcl-1a";
+
+/// The wavelength zone of `us-east-2` in tests, after the name of the region.
+pub const WAVELENGTH: &str = "-wl1-cmh-wlz-1";
 
 /// The identity of the cluster.
 pub fn identity() -> Identity {
@@ -59,6 +65,7 @@ pub fn seed() -> Spec {
         dialect: Dialect::V1Alpha2,
         region: "us-east-2".to_owned(),
         zones: ["a", "b", "c"].map(|zone| format!("us-east-2{zone}")).to_vec(),
+        known_zones: Vec::new(),
         api_port: 6443,
         additional_tags: Tags::new(),
         applied_tags: BTreeSet::new(),
@@ -101,6 +108,27 @@ pub fn dual_stack() -> Spec {
     let mut spec = Spec { ipv6: true, ..seed() };
     spec.subnets.iter_mut().for_each(|subnet| subnet.is_ipv6 = true);
     spec.load_balancer = Some(load_balancer(LoadBalancerKind::Network));
+    spec
+}
+
+/// Public and private subnets in a local zone and in a wavelength zone besides those of the cluster.
+pub fn edge() -> Spec {
+    let zone = |name: &str, zone_type, parent: &str| Zone {
+        name: format!("us-east-2{name}"),
+        zone_type,
+        parent: Some(format!("us-east-2{parent}")),
+    };
+    let known_zones = vec![
+        zone(LOCAL, ZoneType::LocalZone, "b"),
+        zone(WAVELENGTH, ZoneType::WavelengthZone, "c"),
+    ];
+    let mut spec = Spec { known_zones, ..seed() };
+    spec.subnets.extend([
+        subnet(LOCAL, "10.66.0.192/28", true),
+        subnet(LOCAL, "10.66.0.208/28", false),
+        subnet(WAVELENGTH, "10.66.0.224/28", true),
+        subnet(WAVELENGTH, "10.66.0.240/28", false),
+    ]);
     spec
 }
 

@@ -64,6 +64,10 @@ pub enum Action {
     CreateEgressOnlyGateway { vpc: String, attempt: u32, token: String, tags: Tags },
     /// DeleteEgressOnlyInternetGateway.
     DeleteEgressOnlyGateway { gateway: String },
+    /// CreateCarrierGateway.
+    CreateCarrierGateway { vpc: String, attempt: u32, token: String, tags: Tags },
+    /// DeleteCarrierGateway.
+    DeleteCarrierGateway { gateway: String },
     /// AllocateAddress, in the domain `vpc`.
     AllocateAddress { zone: String, tags: Tags },
     /// ReleaseAddress.
@@ -133,6 +137,7 @@ impl Action {
             Self::CreateEgressOnlyGateway { attempt, .. } => {
                 (LogicalId::EgressOnlyGateway, *attempt)
             }
+            Self::CreateCarrierGateway { attempt, .. } => (LogicalId::CarrierGateway, *attempt),
             Self::CreateSubnet { cidr, .. } => (LogicalId::Subnet(cidr.to_string()), 0),
             Self::AllocateAddress { zone, .. } => (LogicalId::Address(zone.clone()), 0),
             Self::CreateNatGateway { zone, attempt, .. } => {
@@ -162,6 +167,7 @@ impl Action {
             Self::CreateNatGateway { token, .. }
             | Self::CreateRegionalNatGateway { token, .. }
             | Self::CreateEgressOnlyGateway { token, .. }
+            | Self::CreateCarrierGateway { token, .. }
             | Self::CreateRouteTable { token, .. } => Some(token),
             Self::RunBastion { launch, .. } => Some(&launch.token),
             _ => None,

@@ -41,6 +41,8 @@ impl Action {
             Self::DeleteEgressOnlyGateway { gateway } => {
                 ("DeleteEgressOnlyInternetGateway", gateway)
             }
+            Self::CreateCarrierGateway { .. } => ("CreateCarrierGateway", ""),
+            Self::DeleteCarrierGateway { gateway } => ("DeleteCarrierGateway", gateway),
             Self::AllocateAddress { .. } => ("AllocateAddress", ""),
             Self::ReleaseAddress { allocation } => ("ReleaseAddress", allocation),
             Self::CreateNatGateway { .. } | Self::CreateRegionalNatGateway { .. } => {
@@ -258,6 +260,7 @@ impl fmt::Display for Target {
             Self::InternetGateway(id)
             | Self::NatGateway(id)
             | Self::EgressOnlyGateway(id)
+            | Self::CarrierGateway(id)
             | Self::Other(id) => formatter.write_str(id),
         }
     }

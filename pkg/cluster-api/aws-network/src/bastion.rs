@@ -83,12 +83,12 @@ fn make(
     groups: &Groups,
     plan: &mut Plan,
 ) {
-    if !situation.desired.subnets.iter().any(|subnet| subnet.public) {
-        let message = "a bastion needs a public subnet";
+    if situation.desired.public_zones().is_empty() {
+        let message = "a bastion needs a public subnet in an availability zone";
         plan.problem(Part::Bastion, Reason::InvalidConfiguration, message);
         return;
     }
-    let subnet = subnets.placed.iter().find(|subnet| subnet.public && subnet.available);
+    let subnet = subnets.regular().find(|subnet| subnet.public && subnet.available);
     let (Some(subnet), Some(group)) = (subnet, groups.get(&Role::Bastion)) else { return };
     let Some(image) = image(situation, wanted, plan) else { return };
     let logical = LogicalId::Bastion;

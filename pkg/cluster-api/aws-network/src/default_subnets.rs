@@ -86,6 +86,7 @@ fn subnet(cidr: IpNet, zone: &str, public: bool) -> DesiredSubnet {
         name: None,
         cidr: Some(cidr),
         zone: Some(zone.to_owned()),
+        edge: None,
         public,
         ipv6: None,
         tags: Tags::new(),

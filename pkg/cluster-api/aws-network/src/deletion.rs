@@ -2,6 +2,7 @@
 //! (`rule:deletion-follows-tags`). Everything that can be tried is planned at once.
 
 use crate::action::Action;
+use crate::observed::Seen;
 use crate::plan::{Part, Plan, RECHECK};
 use crate::query::{Lookup, Query, Scope};
 use crate::resources::InstanceState;
@@ -35,7 +36,7 @@ pub(crate) fn plan_removal(ending: &Ending<'_>) -> Plan {
         && ending.nat_gateways_are_gone();
     if frees_addresses {
         network::plan_gateways(ending, &mut plan);
-        network::plan_egress_only_gateways(ending, &mut plan);
+        network::plan_attached_gateways(ending, &mut plan);
         network::plan_subnets(ending, &mut plan);
     }
     network::plan_vpcs(ending, &mut plan);
@@ -60,6 +61,10 @@ fn missing_reads(ending: &Ending<'_>) -> Vec<Query> {
     need(
         observed.egress_only_gateways.get().is_none() && ending.may_have_egress_only_gateways(),
         Query::EgressOnlyGateways(Scope::Tagged),
+    );
+    need(
+        observed.carrier_gateways.get().is_none() && ending.may_have_carrier_gateways(),
+        Query::CarrierGateways(Scope::Tagged),
     );
     need(observed.addresses.get().is_none(), Query::Addresses);
     need(observed.nat_gateways.get().is_none(), Query::NatGateways(Scope::Tagged));
@@ -111,8 +116,9 @@ fn sweep(ending: &Ending<'_>) -> Option<u64> {
         observed.network.read_at(),
     ];
     let complete_from = ending.memory.reads_are_complete_from();
-    let gateways = &observed.egress_only_gateways;
-    let read_at = read_at.into_iter().chain(gateways.get().map(|_| gateways.read_at()));
+    let gateways = [&observed.egress_only_gateways, &observed.carrier_gateways];
+    let of_gateways = gateways.into_iter().filter(|it| it.get().is_some()).map(Seen::read_at);
+    let read_at = read_at.into_iter().chain(of_gateways);
     let is_early = read_at.into_iter().any(|at| at < complete_from);
     is_early.then(|| complete_from.left(ending.now))
 }

@@ -10,7 +10,7 @@ use crate::identity::{Identity, Tags};
 use crate::load_balancers::{HealthCheck, Scheme};
 use crate::memory::{LogicalId, Memory};
 use crate::rule::Role;
-use crate::spec::{Dialect, LoadBalancerKind, NatMode};
+use crate::spec::{Dialect, EdgeZones, LoadBalancerKind, NatMode, Zone, ZoneType};
 
 /// The port of the API server on its instances, whatever the port of the load balancer.
 pub const INSTANCE_PORT: u16 = 6443;
@@ -26,6 +26,9 @@ pub(crate) const VPC_ID: &str = "spec.network.vpc.id";
 
 /// Where a spec names more CIDRs of the VPC.
 pub(crate) const SECONDARY_CIDRS: &str = "spec.network.vpc.secondaryCidrBlocks";
+
+/// Control planes, NAT gateways and load balancers are in availability zones only.
+pub(crate) const NEEDS_REGULAR: &str = "requires a subnet in a regular zone";
 
 /// How upstream describes the rules for clients of the API server.
 pub(crate) const API: &str = "Kubernetes API";
@@ -51,12 +54,25 @@ pub struct DesiredSubnet {
     pub cidr: Option<IpNet>,
     /// The availability zone; `None` for a subnet that is known by its id.
     pub zone: Option<String>,
-    /// Whether it has a route to the internet gateway.
+    /// Its zone, where that is an edge zone and the spec names it.
+    pub edge: Option<Zone>,
+    /// Whether it has a route to the internet gateway, or in a wavelength zone to the carrier gateway.
     pub public: bool,
     /// The IPv6 CIDR; `None` for a subnet with IPv4 only.
     pub ipv6: Option<Ipv6Block>,
     /// More tags; they win over ours.
     pub tags: Tags,
+}
+
+impl DesiredSubnet {
+    /// Whether it is in a wavelength zone and has a route to the carrier gateway.
+    pub(crate) fn reaches_carrier(&self) -> bool {
+        self.public && self.edge.as_ref().is_some_and(is_wavelength)
+    }
+}
+
+pub(crate) fn is_wavelength(zone: &Zone) -> bool {
+    zone.zone_type == ZoneType::WavelengthZone
 }
 
 /// How many NAT gateways there shall be, and where.
@@ -199,7 +215,9 @@ impl Desired {
             NatPolicy::Regional { is_offered, .. }
                 if !is_offered || memory.regional_nat_refusal.is_some() =>
             {
-                self.private_zones().is_subset(&self.public_zones()).then_some(&PER_ZONE)
+                let (private, public) = (self.private_zones(), self.public_zones());
+                let serves_edges = !public.is_empty() || !self.has_private_edges();
+                (private.is_subset(&public) && serves_edges).then_some(&PER_ZONE)
             }
             policy => Some(policy),
         }
@@ -215,10 +233,24 @@ impl Desired {
         self.zones(false).collect()
     }
 
-    /// Zones of the subnets of a kind, in their order.
+    /// Availability zones of the subnets of a kind, in their order. NAT gateways are in no others.
     pub(crate) fn zones(&self, public: bool) -> impl Iterator<Item = String> {
         let of_kind = self.subnets.iter().filter(move |subnet| subnet.public == public);
-        of_kind.filter_map(|subnet| subnet.zone.clone())
+        of_kind.filter(|subnet| subnet.edge.is_none()).filter_map(|subnet| subnet.zone.clone())
+    }
+
+    /// The edge zones of private subnets. They use NAT gateways of availability zones.
+    pub(crate) fn private_edges(&self) -> impl Iterator<Item = &Zone> {
+        self.subnets.iter().filter(|subnet| !subnet.public).filter_map(|it| it.edge.as_ref())
+    }
+
+    pub(crate) fn has_private_edges(&self) -> bool {
+        self.private_edges().next().is_some()
+    }
+
+    /// Whether the VPC has a carrier gateway.
+    pub(crate) fn has_carrier_gateway(&self) -> bool {
+        self.subnets.iter().any(DesiredSubnet::reaches_carrier)
     }
 
     /// The load balancers of the API server.
@@ -291,6 +323,7 @@ pub struct Desired {
     pub has_default_subnets: bool,
     /// The subnets, in the order of the spec.
     pub subnets: Vec<DesiredSubnet>,
+    pub edge_zones: EdgeZones,
     pub nat: NatPolicy,
     pub groups: DesiredGroups,
     pub load_balancer: Option<DesiredLoadBalancer>,

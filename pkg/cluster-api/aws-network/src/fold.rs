@@ -59,10 +59,14 @@ fn fold_create(seen: &mut Observed, action: &Action, answer: Answer, now: Timest
             seen.subnets.add(subnet);
         }
         Action::CreateEgressOnlyGateway { vpc, tags, .. } => {
-            seen.egress_only_gateways.add(InternetGateway { id, attached_to: Some(vpc), tags });
+            seen.egress_only_gateways.add(gateway(id, Some(vpc), tags));
+        }
+        Action::CreateCarrierGateway { vpc, tags, .. } => {
+            let made = InternetGateway { pending: true, ..gateway(id, Some(vpc), tags) };
+            seen.carrier_gateways.add(made);
         }
         Action::CreateInternetGateway { tags } => {
-            seen.internet_gateways.add(InternetGateway { id, attached_to: None, tags });
+            seen.internet_gateways.add(gateway(id, None, tags));
         }
         Action::AllocateAddress { tags, .. } => {
             if let Some(ip) = answer.address {
@@ -111,6 +115,10 @@ fn fold_create(seen: &mut Observed, action: &Action, answer: Answer, now: Timest
         }
         _ => {}
     }
+}
+
+fn gateway(id: String, attached_to: Option<String>, tags: Tags) -> InternetGateway {
+    InternetGateway { id, attached_to, pending: false, tags }
 }
 
 fn fold_change(seen: &mut Observed, action: &Action, answer: &Answer) {
@@ -171,6 +179,7 @@ fn fold_removal(seen: &mut Observed, action: &Action) {
         }
         Action::DeleteInternetGateway { gateway } => seen.internet_gateways.remove(gateway),
         Action::DeleteEgressOnlyGateway { gateway } => seen.egress_only_gateways.remove(gateway),
+        Action::DeleteCarrierGateway { gateway } => seen.carrier_gateways.remove(gateway),
         Action::ReleaseAddress { allocation } => seen.addresses.remove(allocation),
         Action::DeleteNatGateway { nat_gateway } => {
             seen.nat_gateways.edit(nat_gateway, |found| found.state = NatState::Deleting);
@@ -219,6 +228,6 @@ fn edit_tags(seen: &mut Observed, ids: &[String], change: impl Fn(&mut Tags)) {
             seen.$kind.edit_where(|found| ids.contains(&found.id), |found| change(&mut found.tags));
         )*};
     }
-    kinds!(vpcs subnets internet_gateways egress_only_gateways addresses nat_gateways route_tables
-        security_groups bastions);
+    kinds!(vpcs subnets internet_gateways egress_only_gateways carrier_gateways addresses
+        nat_gateways route_tables security_groups bastions);
 }

@@ -154,5 +154,6 @@ fn settle(world: &mut Observed) {
     );
     world.bastions.remove_where(|it| it.state == InstanceState::ShuttingDown);
     world.subnets.edit_where(|_| true, |subnet| subnet.available = true);
+    world.carrier_gateways.edit_where(|_| true, |gateway| gateway.pending = false);
     world.network.edit_where(|_| true, |found| found.state = BalancerState::Active);
 }

@@ -3,14 +3,15 @@
 
 use std::collections::BTreeSet;
 
-use checks::{read_ipv6, read_network};
+use checks::{read_edge, read_ipv6, read_network};
 use cidr::IpNet;
 
 use crate::default_subnets::default_subnets;
 use crate::desired::{
-    Desired, DesiredBastion, DesiredSubnet, Ipv6Block, NatPolicy, Rank, SECONDARY_CIDRS,
+    Desired, DesiredBastion, DesiredSubnet, Ipv6Block, NEEDS_REGULAR, NatPolicy, Rank,
+    SECONDARY_CIDRS,
 };
-use crate::spec::{LoadBalancerSpec, NatMode, Spec, SpecError, SubnetSpec};
+use crate::spec::{EdgeZones, LoadBalancerSpec, NatMode, Spec, SpecError, SubnetSpec};
 use crate::vpc::overlap;
 
 mod checks;
@@ -35,7 +36,10 @@ impl Desired {
         let vpc_cidr = read_vpc_cidr(spec, &mut errors);
         let secondary_cidrs = read_secondary_cidrs(spec, vpc_cidr, &mut errors);
         let ranges = (vpc_cidr, &*secondary_cidrs);
-        let Some(subnets) = read_subnets(spec, ranges, &mut errors) else { return Err(errors) };
+        let edge_zones = EdgeZones { region: spec.region.clone(), known: spec.known_zones.clone() };
+        let Some(subnets) = read_subnets(spec, &edge_zones, ranges, &mut errors) else {
+            return Err(errors);
+        };
         let nat = read_nat_policy(spec, &subnets, &mut errors);
         let groups = groups::read(spec, &mut errors);
         let read = |rank, balancer: Option<&LoadBalancerSpec>, errors: &mut Vec<SpecError>| {
@@ -57,6 +61,7 @@ impl Desired {
                 secondary_cidrs,
                 has_default_subnets: spec.subnets.is_empty(),
                 subnets,
+                edge_zones,
                 nat,
                 groups,
                 load_balancer,
@@ -109,6 +114,7 @@ fn read_secondary_cidrs(
 /// None when they cannot even be chosen, so that nothing can be said of what lies in them.
 fn read_subnets(
     spec: &Spec,
+    edges: &EdgeZones,
     (vpc, secondary): (Option<IpNet>, &[IpNet]),
     errors: &mut Vec<SpecError>,
 ) -> Option<Vec<DesiredSubnet>> {
@@ -129,14 +135,18 @@ fn read_subnets(
         .subnets
         .iter()
         .enumerate()
-        .map(|(index, subnet)| read_subnet(spec, index, subnet, errors))
+        .map(|(index, subnet)| read_subnet(spec, edges, index, subnet, errors))
         .collect();
+    if !subnets.is_empty() && subnets.iter().all(|subnet| subnet.edge.is_some()) {
+        errors.push(SpecError::new("spec.network.subnets", NEEDS_REGULAR));
+    }
     check_ranges(&subnets, vpc.filter(|_| spec.vpc_id.is_none()), secondary, errors);
     Some(subnets)
 }
 
 fn read_subnet(
     spec: &Spec,
+    edges: &EdgeZones,
     index: usize,
     subnet: &SubnetSpec,
     errors: &mut Vec<SpecError>,
@@ -167,6 +177,7 @@ fn read_subnet(
         _ => {}
     }
     let (zone, public) = (subnet.availability_zone.clone(), subnet.is_public);
+    let edge = zone.as_ref().and_then(|zone| read_edge(&path, edges, zone, subnet, errors));
     // Where the VPC has none, that of a subnet has no effect.
     let ipv6 = match subnet.ipv6_cidr_block.as_ref().filter(|_| spec.ipv6) {
         Some(text) => {
@@ -174,7 +185,11 @@ fn read_subnet(
         }
         None => (subnet.is_ipv6 && spec.ipv6).then_some(Ipv6Block::Free),
     };
-    DesiredSubnet { id, name, cidr, zone, public, ipv6, tags: subnet.tags.clone() }
+    if let Some(edge) = edge.as_ref().filter(|_| ipv6.is_some()) {
+        let problem = format!("IPv6 is not supported in {} {}", edge.zone_type.word(), edge.name);
+        errors.push(SpecError::new(path, problem));
+    }
+    DesiredSubnet { id, name, cidr, zone, edge, public, ipv6, tags: subnet.tags.clone() }
 }
 
 fn check_ranges(
@@ -216,7 +231,7 @@ fn read_nat_policy(
     errors: &mut Vec<SpecError>,
 ) -> NatPolicy {
     let path = "spec.network.natGateways";
-    let mut public = subnets.iter().filter(|subnet| subnet.public);
+    let mut public = subnets.iter().filter(|subnet| subnet.public && subnet.edge.is_none());
     match spec.nat_mode {
         // Subnets of a VPC that is not ours get no NAT gateways, whatever they are.
         _ if spec.vpc_id.is_some() => {}
@@ -224,7 +239,7 @@ fn read_nat_policy(
         _ if public.clone().next().is_none() => {
             errors.push(SpecError::new(
                 path,
-                "a NAT gateway needs a public subnet; add a public subnet or set \
+                "a NAT gateway needs a public subnet in an availability zone; add one or set \
                  natGateways.mode to None",
             ));
         }

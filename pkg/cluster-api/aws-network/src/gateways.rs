@@ -1,12 +1,15 @@
-//! The gateways of a VPC of ours: the internet gateway, and the egress-only one, through which
-//! private subnets reach the internet by IPv6.
+//! The gateways of a VPC of ours: the internet gateway; the egress-only one, through which private
+//! subnets reach the internet by IPv6; the carrier gateway of public subnets in wavelength zones.
 
 use crate::action::Action;
-use crate::identity::Ownership;
+use crate::desired::is_wavelength;
+use crate::identity::{Ownership, Tags};
 use crate::memory::{LogicalId, client_token};
-use crate::plan::{Part, Plan, Reason, Situation};
+use crate::observed::Seen;
+use crate::plan::{Part, Plan, RECHECK, Reason, Situation};
 use crate::query::{Query, Scope};
 use crate::resources::InternetGateway;
+use crate::subnets::Subnets;
 use crate::vpc::Home;
 
 /// The gateways that exist, as routes and load balancers need them.
@@ -16,9 +19,11 @@ pub(crate) struct Gateways<'a> {
     pub(crate) internet: Option<&'a str>,
     /// Id of the egress-only internet gateway.
     pub(crate) egress_only: Option<&'a str>,
+    /// Id of the carrier gateway.
+    pub(crate) carrier: Option<&'a str>,
 }
 
-/// Plans the gateways.
+/// Plans the gateways that need no subnet.
 pub(crate) fn plan<'a>(
     situation: &Situation<'a>,
     home: &Home<'a>,
@@ -29,7 +34,7 @@ pub(crate) fn plan<'a>(
     }
     let internet = plan_internet(situation, home, plan);
     let egress_only = home.ipv6.and_then(|_| plan_egress_only(situation, home, plan));
-    Gateways { internet, egress_only }
+    Gateways { internet, egress_only, carrier: None }
 }
 
 /// Plans the internet gateway: found by its tags wherever it is, so that one that was never
@@ -117,50 +122,107 @@ fn discard_gateways<'a>(surplus: impl Iterator<Item = &'a InternetGateway>, plan
     }
 }
 
-/// Plans the egress-only gateway. AWS attaches it when it is made, to one VPC for good, and allows
-/// no second one there: one of others is used. Answers the id of the one in the VPC, ours or not.
+/// Plans the egress-only gateway. Answers the id of the one in the VPC, ours or not.
 fn plan_egress_only<'a>(
     situation: &Situation<'a>,
     home: &Home<'_>,
     plan: &mut Plan,
 ) -> Option<&'a str> {
-    let (desired, seen) = (situation.desired, &situation.observed.egress_only_gateways);
+    let kind = Kind {
+        part: Part::EgressOnlyGateway,
+        logical: LogicalId::EgressOnlyGateway,
+        name: "egress-only internet gateway",
+        look: Query::EgressOnlyGateways(home.scope()),
+        seen: &situation.observed.egress_only_gateways,
+        tags: situation.desired.egress_only_gateway_tags(),
+    };
+    let create =
+        |vpc, attempt, token, tags| Action::CreateEgressOnlyGateway { vpc, attempt, token, tags };
+    plan_attached(situation, home, kind, create, plan).map(|found| &*found.id)
+}
+
+/// Plans the carrier gateway of a VPC with a public subnet in a wavelength zone, which AWS wants there
+/// first. Answers the id of the one in the VPC, ours or not, once routes may lead to it.
+pub(crate) fn plan_carrier<'a>(
+    situation: &Situation<'a>,
+    home: &Home<'_>,
+    subnets: &Subnets<'_>,
+    plan: &mut Plan,
+) -> Option<&'a str> {
+    if !home.is_managed || !situation.desired.has_carrier_gateway() {
+        return None;
+    }
+    if !subnets.placed.iter().any(|it| it.public && it.edge.as_ref().is_some_and(is_wavelength)) {
+        if plan.is_busy(Part::Subnets) {
+            plan.wait_for_another(Part::CarrierGateway, "a subnet in a wavelength zone is awaited");
+        }
+        return None;
+    }
+    let kind = Kind {
+        part: Part::CarrierGateway,
+        logical: LogicalId::CarrierGateway,
+        name: "carrier gateway",
+        look: Query::CarrierGateways(home.scope()),
+        seen: &situation.observed.carrier_gateways,
+        tags: situation.desired.carrier_gateway_tags(),
+    };
+    let look = kind.look.clone();
+    let create =
+        |vpc, attempt, token, tags| Action::CreateCarrierGateway { vpc, attempt, token, tags };
+    let found = plan_attached(situation, home, kind, create, plan)?;
+    if found.pending {
+        plan.wait(Part::CarrierGateway, format!("{} is pending", found.id), RECHECK, look);
+    }
+    (!found.pending).then_some(&*found.id)
+}
+
+/// A gateway that AWS attaches when it is made, to one VPC for good, and of which it allows no second one
+/// there.
+struct Kind<'a> {
+    part: Part,
+    logical: LogicalId,
+    name: &'static str,
+    look: Query,
+    seen: &'a Seen<InternetGateway>,
+    tags: Tags,
+}
+
+/// Plans such a gateway. One of others is used.
+fn plan_attached<'a>(
+    situation: &Situation<'a>,
+    home: &Home<'_>,
+    kind: Kind<'a>,
+    create: impl Fn(String, u32, String, Tags) -> Action,
+    plan: &mut Plan,
+) -> Option<&'a InternetGateway> {
+    let Kind { part, logical, name, look, seen, tags } = kind;
     let Some(attached) = seen.get() else {
-        plan.read(Query::EgressOnlyGateways(home.scope()));
+        plan.read(look);
         return None;
     };
-    let logical = LogicalId::EgressOnlyGateway;
     if let Some(found) = attached.iter().find(|it| it.attached_to.as_deref() == Some(home.id)) {
         match situation.ownership(&found.tags, &found.id, &logical) {
             Ownership::Ours => {
-                let wanted = desired.egress_only_gateway_tags();
-                plan.tags.compare(&found.id, &found.tags, &wanted, &desired.retired_tags);
+                let retired = &situation.desired.retired_tags;
+                plan.tags.compare(&found.id, &found.tags, &tags, retired);
             }
             Ownership::Upstreams => {
-                report_upstreams(&found.id, home, plan);
+                let message = format!(
+                    "{} has the tag of this cluster but no owner-id, and AWS allows no second \
+                     {name} in {}: set the annotation aws.cluster.x-k8s.io/adopt=true to adopt it, \
+                     or delete it",
+                    found.id, home.id
+                );
+                plan.problem(part, Reason::OwnershipConflict, message);
                 return None;
             }
             Ownership::Anothers | Ownership::Users => {}
         }
-        return Some(&found.id);
+        return Some(found);
     }
     let attempt = situation.memory.attempt(&logical, None, situation.now);
-    let create = Action::CreateEgressOnlyGateway {
-        vpc: home.id.to_owned(),
-        attempt,
-        token: client_token(&situation.identity().owner_id, &logical, attempt),
-        tags: desired.egress_only_gateway_tags(),
-    };
-    situation.create(Part::EgressOnlyGateway, create, seen, plan);
+    let token = client_token(&situation.identity().owner_id, &logical, attempt);
+    let create = create(home.id.to_owned(), attempt, token, tags);
+    situation.create(part, create, seen, plan);
     None
-}
-
-fn report_upstreams(gateway: &str, home: &Home<'_>, plan: &mut Plan) {
-    let message = format!(
-        "{gateway} has the tag of this cluster but no owner-id, and AWS allows no second \
-         egress-only internet gateway in {}: set the annotation aws.cluster.x-k8s.io/adopt=true to \
-         adopt it, or delete it",
-        home.id
-    );
-    plan.problem(Part::EgressOnlyGateway, Reason::OwnershipConflict, message);
 }

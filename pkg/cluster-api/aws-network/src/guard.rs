@@ -56,8 +56,8 @@ fn tags_of<'a>(seen: &'a Observed, id: &str) -> Option<&'a Tags> {
             }
         )*};
     }
-    find!(vpcs subnets internet_gateways attached_gateways egress_only_gateways addresses
-        nat_gateways route_tables security_groups bastions network target_groups classic);
+    find!(vpcs subnets internet_gateways attached_gateways egress_only_gateways carrier_gateways
+        addresses nat_gateways route_tables security_groups bastions network target_groups classic);
     let mut tables = seen.route_tables.all().iter();
     let used = tables.find(|table| table.associations.iter().any(|found| found.id == id));
     used.map(|table| &table.tags).or_else(|| {
@@ -84,6 +84,7 @@ impl Action {
             | Self::DeleteNetworkInterface { .. } => Vec::new(),
             Self::CreateSubnet { vpc, .. }
             | Self::CreateEgressOnlyGateway { vpc, .. }
+            | Self::CreateCarrierGateway { vpc, .. }
             | Self::CreateRegionalNatGateway { vpc, .. }
             | Self::CreateRouteTable { vpc, .. } => vec![vpc],
             Self::AttachInternetGateway { gateway, vpc } => vec![gateway, vpc],

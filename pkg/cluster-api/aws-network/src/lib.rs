@@ -95,7 +95,7 @@ pub use resources::{
 };
 pub use rule::{Role, Rule, RuleKey, Source};
 pub use spec::{
-    BastionSpec, CniSpec, Dialect, HealthCheckSpec, IngressRuleSpec, ListenerSpec,
-    LoadBalancerKind, LoadBalancerSpec, NatMode, Spec, SpecError, SubnetSpec,
+    BastionSpec, CniSpec, Dialect, EdgeZones, HealthCheckSpec, IngressRuleSpec, ListenerSpec,
+    LoadBalancerKind, LoadBalancerSpec, NatMode, Spec, SpecError, SubnetSpec, Zone, ZoneType,
 };
 pub use tags::{ATTEMPT_TAG, NAT_ZONE_TAG, ROUTE_TABLE_TAG, default_load_balancer_name};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use both_kinds::{Input, Site};
 
-use crate::desired::{Desired, DesiredLoadBalancer};
+use crate::desired::{Desired, DesiredLoadBalancer, NEEDS_REGULAR};
 use crate::load_balancers::Scheme;
 use crate::memory::Memory;
 use crate::plan::{Part, Plan, Reason, Situation};
@@ -82,9 +82,10 @@ fn site(
 fn reaches_ipv6(situation: &Situation<'_>, home: &Home<'_>, subnets: &Subnets<'_>) -> bool {
     home.ipv6.is_some()
         && if home.is_managed {
-            situation.desired.subnets.iter().all(|subnet| subnet.ipv6.is_some())
+            let wanted = situation.desired.subnets.iter();
+            wanted.filter(|subnet| subnet.edge.is_none()).all(|subnet| subnet.ipv6.is_some())
         } else {
-            subnets.placed.iter().all(|subnet| subnet.ipv6)
+            subnets.regular().all(|subnet| subnet.ipv6)
         }
 }
 
@@ -92,7 +93,7 @@ fn reaches_ipv6(situation: &Situation<'_>, home: &Home<'_>, subnets: &Subnets<'_
 /// public ones.
 fn first_of_each_zone(scheme: Scheme, subnets: &Subnets<'_>) -> Vec<String> {
     let of_kind = |public: bool| -> Vec<&Placed<'_>> {
-        subnets.placed.iter().filter(|subnet| subnet.public == public).collect()
+        subnets.regular().filter(|subnet| subnet.public == public).collect()
     };
     let (first, second) = match scheme {
         Scheme::InternetFacing => (of_kind(true), of_kind(false)),
@@ -112,13 +113,18 @@ fn named(
     let find = |text: &String| {
         let is_it = |subnet: &&Placed<'_>| subnet.id == text || subnet.name == Some(text);
         let found = subnets.placed.iter().find(is_it);
-        found.map(|subnet| subnet.id.to_owned()).ok_or_else(|| text.clone())
+        let found = found.ok_or_else(|| {
+            format!("subnet {text:?} of the load balancer is not one of spec.network.subnets")
+        })?;
+        if found.edge.is_some() {
+            let (rank, zone) = (wanted.rank.path(), found.zone);
+            return Err(format!("{rank}.subnets: {text} is in {zone}: {NEEDS_REGULAR}"));
+        }
+        Ok(found.id.to_owned())
     };
-    match wanted.subnets.iter().map(find).collect::<Result<Vec<_>, _>>() {
+    match wanted.subnets.iter().map(find).collect::<Result<Vec<_>, String>>() {
         Ok(ids) => Some(ids),
-        Err(name) => {
-            let message =
-                format!("subnet {name:?} of the load balancer is not one of spec.network.subnets");
+        Err(message) => {
             plan.problem(
                 Part::of_load_balancer(wanted.rank),
                 Reason::InvalidConfiguration,

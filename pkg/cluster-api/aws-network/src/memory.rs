@@ -122,6 +122,8 @@ pub enum LogicalId {
     InternetGateway,
     /// The egress-only internet gateway.
     EgressOnlyGateway,
+    /// The carrier gateway.
+    CarrierGateway,
     /// A subnet, by its CIDR.
     Subnet(String),
     /// The elastic IP of a zone.
@@ -163,6 +165,7 @@ impl LogicalId {
             Self::Vpc => ("vpc", ""),
             Self::InternetGateway => ("internet-gateway", ""),
             Self::EgressOnlyGateway => ("egress-only-gateway", ""),
+            Self::CarrierGateway => ("carrier-gateway", ""),
             Self::Subnet(cidr) => ("subnet", cidr),
             Self::Address(zone) => ("address", zone),
             Self::NatGateway(zone) => ("nat-gateway", zone),
@@ -205,6 +208,7 @@ impl FromStr for LogicalId {
             ("vpc", true) => Ok(Self::Vpc),
             ("internet-gateway", true) => Ok(Self::InternetGateway),
             ("egress-only-gateway", true) => Ok(Self::EgressOnlyGateway),
+            ("carrier-gateway", true) => Ok(Self::CarrierGateway),
             ("bastion", true) => Ok(Self::Bastion),
             ("load-balancer", true) => Ok(Self::LoadBalancer),
             ("load-balancer", false) => Ok(Self::NamedLoadBalancer(owned)),
@@ -339,6 +343,8 @@ mod tests {
         let logicals = [
             LogicalId::Vpc,
             LogicalId::InternetGateway,
+            LogicalId::EgressOnlyGateway,
+            LogicalId::CarrierGateway,
             LogicalId::Address(zone()),
             LogicalId::NatGateway(zone()),
             LogicalId::RouteTable("10.0.0.0/24".to_owned()),

@@ -11,7 +11,7 @@ use crate::outcome::is_quota;
 use crate::plan::{FOR_ANOTHER, Part, Plan, RECHECK, Reason, Situation};
 use crate::query::Query;
 use crate::resources::{NatGateway, NatState};
-use crate::subnets::Subnets;
+use crate::subnets::{Placed, Subnets};
 use crate::tags::{NAT_ZONE_TAG, attempt_of};
 use crate::vpc::Home;
 
@@ -46,11 +46,17 @@ pub(crate) struct Nats<'a> {
 }
 
 impl<'a> Nats<'a> {
-    /// Where traffic of a private subnet in this zone goes.
-    pub(crate) fn exit(&self, zone: &str) -> Exit<'a> {
+    /// Where traffic of a private subnet goes. From an edge zone that is the NAT gateway of the parent zone,
+    /// or the first where that has none.
+    pub(crate) fn exit(&self, subnet: &Placed<'_>) -> Exit<'a> {
+        let serves = |zone: &&String| self.wanted.contains(*zone);
+        let zone = match &subnet.edge {
+            Some(edge) => edge.parent.as_ref().filter(serves).or(self.wanted.first()),
+            None => self.wanted.get(subnet.zone),
+        };
         let gateway = match self.policy {
             NatPolicy::None => return Exit::None,
-            NatPolicy::PerZone => self.chosen.get(zone),
+            NatPolicy::PerZone => zone.and_then(|zone| self.chosen.get(zone)),
             NatPolicy::Single(_) | NatPolicy::Regional { .. } => self.chosen.values().next(),
         };
         match gateway.filter(|gateway| gateway.state == NatState::Available) {
@@ -137,7 +143,9 @@ fn policy_in_effect<'a>(situation: &Situation<'a>, plan: &mut Plan) -> Option<&'
 fn wanted_zones(desired: &Desired, policy: &NatPolicy, plan: &mut Plan) -> BTreeSet<String> {
     let (has_public, has_private) = (desired.public_zones(), desired.private_zones());
     match policy {
-        NatPolicy::Regional { .. } if has_private.is_empty() => BTreeSet::new(),
+        NatPolicy::Regional { .. } if has_private.is_empty() && !desired.has_private_edges() => {
+            BTreeSet::new()
+        }
         NatPolicy::Regional { .. } => BTreeSet::from([REGIONAL.to_owned()]),
         NatPolicy::None => BTreeSet::new(),
         NatPolicy::Single(zone) => {
@@ -154,7 +162,15 @@ fn wanted_zones(desired: &Desired, policy: &NatPolicy, plan: &mut Plan) -> BTree
                 );
                 plan.problem(Part::NatGateways, Reason::NoNatForZone, message);
             }
-            has_private.intersection(&has_public).cloned().collect()
+            let wanted: BTreeSet<_> = has_private.intersection(&has_public).cloned().collect();
+            if !wanted.is_empty() {
+                return wanted;
+            }
+            // Only edge zones have private subnets.
+            let mut parents = desired.private_edges().filter_map(|edge| edge.parent.as_ref());
+            let parent = parents.find(|parent| has_public.contains(*parent));
+            let first = parent.or(has_public.first()).filter(|_| desired.has_private_edges());
+            first.into_iter().cloned().collect()
         }
     }
 }
@@ -166,8 +182,7 @@ fn zone_of_survivor(
     home: &Home<'_>,
     subnets: &Subnets<'_>,
 ) -> Option<String> {
-    let public = situation.desired.subnets.iter().filter(|subnet| subnet.public);
-    let zones: Vec<_> = public.filter_map(|subnet| subnet.zone.as_ref()).collect();
+    let zones: Vec<_> = situation.desired.zones(true).collect();
     let found = |zone: &str| best_in(situation, home, subnets, zone);
     let is_available = |zone: &str| found(zone).is_some_and(|it| it.state == NatState::Available);
     let is_begun =
@@ -176,7 +191,7 @@ fn zone_of_survivor(
     let zone = first(&is_available)
         .or_else(|| first(&|zone| found(zone).is_some()))
         .or_else(|| first(&is_begun));
-    zone.map(|zone| (*zone).clone())
+    zone.cloned()
 }
 
 /// The NAT gateways of ours in the VPC.

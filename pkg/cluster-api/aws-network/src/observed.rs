@@ -111,6 +111,8 @@ pub struct Observed {
     pub attached_gateways: Seen<InternetGateway>,
     /// Egress-only internet gateways.
     pub egress_only_gateways: Seen<InternetGateway>,
+    /// Carrier gateways.
+    pub carrier_gateways: Seen<InternetGateway>,
     /// Elastic IPs.
     pub addresses: Seen<Address>,
     /// NAT gateways.
@@ -148,6 +150,7 @@ impl Observed {
                 _ => self.internet_gateways.set(found, at),
             },
             Reply::EgressOnlyGateways(found) => self.egress_only_gateways.set(found, at),
+            Reply::CarrierGateways(found) => self.carrier_gateways.set(found, at),
             Reply::Addresses(found) => self.addresses.set(found, at),
             Reply::NatGateways(found) => self.nat_gateways.set(found, at),
             Reply::RouteTables(found) => self.route_tables.set(found, at),
@@ -284,8 +287,8 @@ impl Observed {
                 self.$kind.set(items.unwrap_or_default(), at);
             )*};
         }
-        know!(vpcs subnets internet_gateways attached_gateways egress_only_gateways addresses
-            nat_gateways route_tables security_groups bastions bastion_images classic network
+        know!(vpcs subnets internet_gateways attached_gateways egress_only_gateways
+            carrier_gateways addresses nat_gateways route_tables security_groups bastions bastion_images classic network
             target_groups interfaces residents);
         if self.bastion_images.all().is_empty() {
             self.bastion_images.add(image.to_owned());
@@ -296,6 +299,7 @@ impl Observed {
     pub(crate) fn know_to_be_empty(&mut self, at: Timestamp) {
         self.attached_gateways.set(Vec::new(), at);
         self.egress_only_gateways.set(Vec::new(), at);
+        self.carrier_gateways.set(Vec::new(), at);
         self.subnets.set(Vec::new(), at);
         self.nat_gateways.set(Vec::new(), at);
         self.route_tables.set(Vec::new(), at);

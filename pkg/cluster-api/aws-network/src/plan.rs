@@ -190,6 +190,8 @@ pub enum Part {
     InternetGateway,
     /// The egress-only internet gateway of a VPC with IPv6.
     EgressOnlyGateway,
+    /// The carrier gateway of a VPC with public subnets in wavelength zones.
+    CarrierGateway,
     /// NAT gateways and their elastic IPs.
     NatGateways,
     RouteTables,
@@ -205,12 +207,13 @@ pub enum Part {
 
 impl Part {
     /// The parts that a cluster is made of.
-    pub const OF_A_CLUSTER: [Self; 11] = [
+    pub const OF_A_CLUSTER: [Self; 12] = [
         Self::Vpc,
         Self::SecondaryCidrs,
         Self::Subnets,
         Self::InternetGateway,
         Self::EgressOnlyGateway,
+        Self::CarrierGateway,
         Self::NatGateways,
         Self::RouteTables,
         Self::SecurityGroups,
@@ -235,6 +238,7 @@ impl Part {
             Self::Subnets => "SubnetsReady",
             Self::InternetGateway => "InternetGatewayReady",
             Self::EgressOnlyGateway => "EgressOnlyInternetGatewayReady",
+            Self::CarrierGateway => "CarrierGatewayReady",
             Self::NatGateways => "NatGatewaysReady",
             Self::RouteTables => "RouteTablesReady",
             Self::SecurityGroups => "ClusterSecurityGroupsReady",

@@ -24,11 +24,12 @@ pub(crate) fn plan(situation: &Situation<'_>) -> Plan {
         return plan;
     }
     let Some(home) = vpc::plan(situation, &mut plan) else { return with_tags(situation, plan) };
-    let gateways = gateways::plan(situation, &home, &mut plan);
+    let mut gateways = gateways::plan(situation, &home, &mut plan);
     let groups = security_groups::plan(situation, &home, &mut plan);
     let Some(subnets) = subnets::plan(situation, &home, &mut plan) else {
         return with_tags(situation, plan);
     };
+    gateways.carrier = gateways::plan_carrier(situation, &home, &subnets, &mut plan);
     load_balancer::plan(situation, &home, &subnets, gateways.internet, &groups, &mut plan);
     if home.is_managed {
         bastion::plan(situation, &home, &subnets, &groups, &mut plan);
@@ -78,6 +79,8 @@ fn first_reads(desired: &Desired, memory: &Memory) -> Vec<Query> {
         reads.extend([Query::NatGateways(scope()), Query::RouteTables(scope())]);
         reads.push(Query::SecurityGroups(scope()));
         reads.extend(desired.ipv6.then(|| Query::EgressOnlyGateways(scope())));
+        let has_carrier = desired.has_carrier_gateway();
+        reads.extend(has_carrier.then(|| Query::CarrierGateways(scope())));
         reads.extend(desired.bastion.as_ref().map(|_| Query::bastion(memory)));
     }
     reads.extend(desired.load_balancers().map(|it| load_balancer::query(desired, memory, it)));

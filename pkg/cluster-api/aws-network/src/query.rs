@@ -57,6 +57,8 @@ pub enum Query {
     /// Egress-only internet gateways. AWS has no filter by VPC (cluster-api-provider-aws#5684), so
     /// those of a VPC are found among all of the region.
     EgressOnlyGateways(Scope),
+    /// Carrier gateways that exist.
+    CarrierGateways(Scope),
     /// Elastic IPs with the tag.
     Addresses,
     /// NAT gateways in every state.
@@ -90,7 +92,7 @@ pub enum Query {
     },
     /// Interfaces in a VPC.
     NetworkInterfaces(String),
-    /// Endpoints, VPN gateways, egress-only gateways and network ACLs in a VPC (4).
+    /// Endpoints, VPN gateways, egress-only gateways, carrier gateways and network ACLs in a VPC (5).
     Residents(String),
 }
 
@@ -113,6 +115,7 @@ impl fmt::Display for Query {
             Self::EgressOnlyGateways(scope) => {
                 write!(formatter, "egress-only internet gateways of {scope}")
             }
+            Self::CarrierGateways(scope) => write!(formatter, "carrier gateways of {scope}"),
             Self::Addresses => formatter.write_str("elastic IPs of the cluster"),
             Self::NatGateways(scope) => write!(formatter, "NAT gateways of {scope}"),
             Self::RouteTables(scope) => write!(formatter, "route tables of {scope}"),
@@ -145,6 +148,7 @@ pub enum Reply {
     Subnets(Vec<Subnet>),
     InternetGateways(Vec<InternetGateway>),
     EgressOnlyGateways(Vec<InternetGateway>),
+    CarrierGateways(Vec<InternetGateway>),
     Addresses(Vec<Address>),
     NatGateways(Vec<NatGateway>),
     RouteTables(Vec<RouteTable>),

@@ -10,7 +10,7 @@ use crate::desired::{Desired, DesiredSubnet};
 use crate::observed::Observed;
 use crate::plan::{Part, Plan, Problem};
 use crate::resources::{InternetGateway, Subnet};
-use crate::spec::LoadBalancerKind;
+use crate::spec::{LoadBalancerKind, Zone};
 use crate::subnets::{is_meant, is_public};
 use crate::tags::NAME_TAG;
 
@@ -32,6 +32,7 @@ pub fn conditions(desired: &Desired, plan: &Plan, problems: &[Problem]) -> Vec<C
     let is_wanted = |part: &Part| match part {
         Part::SecondaryCidrs => !desired.secondary_cidrs.is_empty(),
         Part::EgressOnlyGateway => desired.ipv6,
+        Part::CarrierGateway => desired.has_carrier_gateway(),
         Part::Bastion => desired.bastion.is_some(),
         Part::LoadBalancer => desired.load_balancer.is_some(),
         Part::SecondaryLoadBalancer => desired.secondary_load_balancer.is_some(),
@@ -133,7 +134,7 @@ pub fn outputs(desired: &Desired, observed: &Observed, vpc: Option<&str>) -> Out
     }
 }
 
-/// Every zone of a private subnet; of a public one where there is no private one.
+/// Every availability zone of a private subnet; of a public one where there is no private one.
 fn failure_domains(
     desired: &Desired,
     observed: &Observed,
@@ -143,7 +144,8 @@ fn failure_domains(
     let found = |wanted: &DesiredSubnet| known.iter().find(|found| is_meant(wanted, found));
     let zones = |public: bool| -> std::collections::BTreeSet<&str> {
         let of_kind = desired.subnets.iter().filter(|subnet| subnet.public == public);
-        of_kind.filter_map(found).map(|found| found.zone.as_str()).collect()
+        let zones = of_kind.filter_map(found).map(|found| found.zone.as_str());
+        zones.filter(|zone| desired.edge_zones.find(zone).is_none()).collect()
     };
     let (private, public) = (zones(false), zones(true));
     let zones = if private.is_empty() { public } else { private };
@@ -161,6 +163,8 @@ pub struct NetworkIds {
     pub cidr: IpNet,
     /// The internet gateway that is attached to it, if that is ours.
     pub internet_gateway: Option<String>,
+    /// Its carrier gateway, if that is ours.
+    pub carrier_gateway: Option<String>,
     /// The ids of each subnet of the spec, or of the chosen subnets, in their order.
     pub subnets: Vec<SubnetIds>,
 }
@@ -178,6 +182,8 @@ pub struct SubnetIds {
     pub ipv6: Option<IpNet>,
     /// Zone.
     pub zone: String,
+    /// What is known of its zone, where that is an edge zone.
+    pub edge: Option<Zone>,
     /// Whether it has a route to an internet gateway.
     pub public: bool,
     /// The route table that it uses.
@@ -208,6 +214,7 @@ pub fn network_ids(desired: &Desired, observed: &Observed) -> Option<NetworkIds>
     };
     let mut gateways =
         observed.attached_gateways.all().iter().chain(observed.internet_gateways.all());
+    let mut carrier = observed.carrier_gateways.all().iter();
     let is_here = |gateway: &&InternetGateway| {
         gateway.attached_to.as_ref() == Some(&vpc.id) && desired.identity.owns(&gateway.tags)
     };
@@ -215,6 +222,7 @@ pub fn network_ids(desired: &Desired, observed: &Observed) -> Option<NetworkIds>
         vpc: vpc.id.clone(),
         cidr: vpc.cidr,
         internet_gateway: gateways.find(is_here).map(|gateway| gateway.id.clone()),
+        carrier_gateway: carrier.find(is_here).map(|gateway| gateway.id.clone()),
         subnets: desired.subnets.iter().map(ids_of).collect::<Option<_>>()?,
     })
 }
@@ -232,6 +240,7 @@ fn subnet_ids(desired: &Desired, observed: &Observed, found: &Subnet, public: bo
         cidr: found.cidr,
         ipv6: None,
         zone: found.zone.clone(),
+        edge: desired.edge_zones.find(&found.zone),
         public,
         route_table: tables.next().map(|table| table.id.clone()),
         nat_gateway: nats.next().map(|nat| nat.id.clone()),

@@ -105,12 +105,14 @@ pub struct Subnet {
     pub tags: Tags,
 }
 
-/// An internet gateway, or an egress-only one, which is attached from the beginning.
+/// An internet gateway, or an egress-only one or a carrier gateway, which are attached from the beginning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InternetGateway {
     pub id: String,
     /// The VPC it is attached to.
     pub attached_to: Option<String>,
+    /// A carrier gateway takes its time until routes may lead to it.
+    pub pending: bool,
     pub tags: Tags,
 }
 
@@ -176,6 +178,7 @@ pub enum Target {
     InternetGateway(String),
     NatGateway(String),
     EgressOnlyGateway(String),
+    CarrierGateway(String),
     /// Anything else, by its id: `local`, a transit gateway, an interface.
     Other(String),
 }

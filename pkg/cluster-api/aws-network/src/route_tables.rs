@@ -1,6 +1,7 @@
 //! Route tables: one for each subnet, found by its tag even when nothing uses it yet.
 
 use crate::action::Action;
+use crate::desired::is_wavelength;
 use crate::gateways::Gateways;
 use crate::identity::Tags;
 use crate::memory::{LogicalId, client_token};
@@ -44,7 +45,7 @@ pub(crate) fn plan(
             Some(table) => {
                 kept.push(&table.id);
                 keep(situation, table, user.copied(), subnet, plan);
-                lead(table, subnet, gateways.internet, nats, plan);
+                lead(table, subnet, gateways, nats, plan);
                 if subnet.ipv6 {
                     lead_ipv6(table, subnet, gateways, plan);
                 }
@@ -147,14 +148,17 @@ fn keep(
 fn lead(
     table: &RouteTable,
     subnet: &Placed<'_>,
-    gateway: Option<&str>,
+    gateways: Gateways<'_>,
     nats: Option<&Nats<'_>>,
     plan: &mut Plan,
 ) {
-    let target = if subnet.public {
-        gateway.map(|gateway| Target::InternetGateway(gateway.to_owned()))
+    let is_of_carrier = subnet.edge.as_ref().is_some_and(is_wavelength);
+    let target = if subnet.public && is_of_carrier {
+        gateways.carrier.map(|gateway| Target::CarrierGateway(gateway.to_owned()))
+    } else if subnet.public {
+        gateways.internet.map(|gateway| Target::InternetGateway(gateway.to_owned()))
     } else {
-        match nats.map(|nats| nats.exit(subnet.zone)) {
+        match nats.map(|nats| nats.exit(subnet)) {
             Some(Exit::Through(nat)) => Some(Target::NatGateway(nat.to_owned())),
             Some(Exit::None) => {
                 close(table, plan);
@@ -255,8 +259,7 @@ pub(crate) fn report_closed(situation: &Situation<'_>, subnets: &Subnets<'_>, pl
 
 /// Whether a private subnet still has no way out although it shall have one.
 pub(crate) fn await_exits(subnets: &Subnets<'_>, nats: &Nats<'_>, plan: &mut Plan) {
-    let is_open =
-        |subnet: &&Placed<'_>| !subnet.public && nats.exit(subnet.zone) == Exit::Unchanged;
+    let is_open = |subnet: &&Placed<'_>| !subnet.public && nats.exit(subnet) == Exit::Unchanged;
     let open = subnets.placed.iter().filter(is_open).count();
     if open > 0 {
         let what = format!("routes of private subnets that wait for a NAT gateway: {open}");

@@ -4,6 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
+
 use crate::identity::{Identity, Tags};
 use crate::load_balancers::Scheme;
 use crate::rule::Role;
@@ -38,6 +40,80 @@ impl Dialect {
     }
 }
 
+/// The type of a zone. Local zones and wavelength zones are edge zones: far from the region, with little
+/// of what it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(clippy::enum_variant_names, reason = "AWS names them so")]
+pub enum ZoneType {
+    AvailabilityZone,
+    LocalZone,
+    WavelengthZone,
+}
+
+impl ZoneType {
+    /// The values of AWS and in objects.
+    pub const WORDS: [&str; 3] = ["availability-zone", "local-zone", "wavelength-zone"];
+
+    /// Reads one of [`Self::WORDS`].
+    pub fn from_word(word: &str) -> Option<Self> {
+        let all = [Self::AvailabilityZone, Self::LocalZone, Self::WavelengthZone];
+        all.into_iter().find(|it| it.word() == word)
+    }
+
+    /// The value of AWS and in objects.
+    pub fn word(self) -> &'static str {
+        Self::WORDS[self as usize]
+    }
+}
+
+/// A zone of the region, as AWS describes it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Zone {
+    pub name: String,
+    pub zone_type: ZoneType,
+    /// The availability zone through which an edge zone is managed.
+    #[serde(rename = "parentZoneName", default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+}
+
+/// Whether a name is that of a wavelength zone, such as us-east-1-wl1-bos-wlz-1.
+pub(crate) fn names_wavelength(zone: &str) -> bool {
+    zone.contains("-wlz-")
+}
+
+/// The edge zones of a region.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EdgeZones {
+    pub region: String,
+    /// Zones of any type that AWS was asked about.
+    pub known: Vec<Zone>,
+}
+
+impl EdgeZones {
+    /// What AWS says of a zone.
+    pub(crate) fn known(&self, zone: &str) -> Option<&Zone> {
+        self.known.iter().find(|it| it.name == zone)
+    }
+
+    /// The edge zone of this name; none where it is no edge zone. Where AWS was not asked, the name tells:
+    /// us-west-2a, us-west-2-lax-1a and us-east-1-wl1-bos-wlz-1 are an availability zone, a local zone and
+    /// a wavelength zone.
+    pub(crate) fn find(&self, zone: &str) -> Option<Zone> {
+        let found = self.known(zone).cloned().or_else(|| {
+            let place = zone.strip_prefix(&self.region)?.strip_prefix('-')?;
+            let zone_type = if names_wavelength(place) {
+                ZoneType::WavelengthZone
+            } else {
+                ZoneType::LocalZone
+            };
+            Some(Zone { name: zone.to_owned(), zone_type, parent: None })
+        });
+        found.filter(|it| it.zone_type != ZoneType::AvailabilityZone)
+    }
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SubnetSpec {
     /// `subnet-…` of one that exists, or the name that a new one shall have.
@@ -50,6 +126,10 @@ pub struct SubnetSpec {
     pub is_ipv6: bool,
     /// That CIDR; the next free one when it is not given.
     pub ipv6_cidr_block: Option<String>,
+    /// The type of its zone, which AWS has to confirm.
+    pub zone_type: Option<ZoneType>,
+    /// The parent of its zone, which AWS has to confirm.
+    pub parent_zone: Option<String>,
     /// More tags.
     pub tags: Tags,
 }
@@ -211,6 +291,8 @@ pub struct Spec {
     pub region: String,
     /// The zones of the region, in order; used when the spec names no subnets.
     pub zones: Vec<String>,
+    /// The zones of the spec that AWS was asked about.
+    pub known_zones: Vec<Zone>,
     /// Port of the API server as clients see it.
     pub api_port: u16,
     /// More tags, on everything.

@@ -3,25 +3,29 @@
 use cidr::{IpNet, Pool};
 
 use crate::action::Action;
-use crate::desired::{DesiredSubnet, Ipv6Block};
+use crate::desired::{DesiredSubnet, Ipv6Block, is_wavelength};
 use crate::identity::{Ownership, ROLE_TAG};
 use crate::memory::LogicalId;
 use crate::observed::Observed;
 use crate::plan::{Part, Plan, RECHECK, Reason, Situation};
 use crate::query::Query;
 use crate::resources::{RouteTable, Subnet, Target};
+use crate::spec::Zone;
+use crate::tags::BALANCER_TAGS;
 use crate::vpc::Home;
 
 /// AWS takes no other mask for a subnet than this.
 const IPV6_MASK: u8 = 64;
 
 /// A desired subnet that exists.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Placed<'a> {
     pub(crate) id: &'a str,
     pub(crate) name: Option<&'a str>,
     pub(crate) cidr: IpNet,
     pub(crate) zone: &'a str,
+    /// Its zone, where that is an edge zone.
+    pub(crate) edge: Option<Zone>,
     pub(crate) public: bool,
     /// Whether it has an IPv6 CIDR that the network uses.
     pub(crate) ipv6: bool,
@@ -34,6 +38,13 @@ pub(crate) struct Subnets<'a> {
     pub(crate) placed: Vec<Placed<'a>>,
     /// All of them exist and can be used.
     pub(crate) are_complete: bool,
+}
+
+impl<'a> Subnets<'a> {
+    /// The subnets in availability zones, where control planes, load balancers and bastions are.
+    pub(crate) fn regular(&self) -> impl Iterator<Item = &Placed<'a>> {
+        self.placed.iter().filter(|subnet| subnet.edge.is_none())
+    }
 }
 
 /// Plans the subnets. None as long as they were not read.
@@ -191,11 +202,13 @@ fn keep<'a>(
         correct(situation, wanted, found, plan);
         correct_ipv6(home, wanted, found, plan);
     }
+    let edge = wanted.edge.clone();
     Some(Placed {
         id: &found.id,
         name: wanted.name.as_deref(),
         cidr: found.cidr,
         zone: &found.zone,
+        edge: edge.or_else(|| situation.desired.edge_zones.find(&found.zone)),
         public,
         ipv6,
         available: found.available,
@@ -212,14 +225,16 @@ fn correct(situation: &Situation<'_>, wanted: &DesiredSubnet, found: &Subnet, pl
         plan.problem(Part::Subnets, Reason::Immutable, message);
         return;
     }
-    plan.tags.compare(
-        &found.id,
-        &found.tags,
-        &desired.subnet_tags(wanted, &found.zone),
-        &desired.retired_tags,
-    );
-    if found.map_public_ip != wanted.public {
-        let (subnet, enabled) = (found.id.clone(), wanted.public);
+    let edge = desired.edge_zones.find(&found.zone);
+    let mut retired = desired.retired_tags.clone();
+    // Upstream sets them where it looks at the subnet again.
+    retired.extend(edge.iter().flat_map(|_| BALANCER_TAGS).map(str::to_owned));
+    let tags = desired.subnet_tags(wanted, &found.zone);
+    plan.tags.compare(&found.id, &found.tags, &tags, &retired);
+    // In a wavelength zone AWS refuses it: there instances get addresses of the carrier.
+    let enabled = wanted.public && !edge.as_ref().is_some_and(is_wavelength);
+    if found.map_public_ip != enabled {
+        let subnet = found.id.clone();
         plan.act(Part::Subnets, Action::SetMapPublicIp { subnet, enabled });
     }
 }
@@ -239,14 +254,16 @@ fn correct_ipv6(home: &Home<'_>, wanted: &DesiredSubnet, found: &Subnet, plan: &
     }
 }
 
-/// A subnet of somebody else's VPC is public by its tag, or by a route to an internet gateway.
+/// A subnet of somebody else's VPC is public by its tag, or by a route to an internet gateway or a carrier gateway.
 pub(crate) fn is_public(observed: &Observed, vpc: &str, subnet: &Subnet) -> bool {
     let tables = observed.route_tables.all();
     let here = || tables.iter().filter(|table| table.vpc == vpc);
     let explicit = here().find(|table| table.association_of(&subnet.id).is_some());
     let table = explicit.or_else(|| here().find(|table| table.is_main()));
     let leads_out = |table: &RouteTable| {
-        table.routes.iter().any(|route| matches!(route.target, Target::InternetGateway(_)))
+        let is_gateway =
+            |it: &Target| matches!(it, Target::InternetGateway(_) | Target::CarrierGateway(_));
+        table.routes.iter().any(|route| is_gateway(&route.target))
     };
     subnet.tags.get(ROLE_TAG).is_some_and(|role| role == "public") || table.is_some_and(leads_out)
 }

@@ -26,6 +26,10 @@ pub(crate) const IPV6_TAG: &str = "aws.cluster.x-k8s.io/ipv6";
 /// Key of the tag with the number of the attempt that created a NAT gateway or a bastion, from the second on.
 pub const ATTEMPT_TAG: &str = "aws.cluster.x-k8s.io/attempt";
 
+/// Keys of the tags of public and private subnets for load balancers of Services.
+pub(crate) const BALANCER_TAGS: [&str; 2] =
+    ["kubernetes.io/role/elb", "kubernetes.io/role/internal-elb"];
+
 /// The key of the tag that the console shows as the name.
 pub(crate) const NAME_TAG: &str = "Name";
 
@@ -53,18 +57,27 @@ impl Desired {
         self.named("common", "igw")
     }
 
+    /// Upstream gives it the name of the internet gateway.
+    pub(crate) fn carrier_gateway_tags(&self) -> Tags {
+        self.internet_gateway_tags()
+    }
+
     pub(crate) fn egress_only_gateway_tags(&self) -> Tags {
         self.named("common", "eigw")
     }
 
     pub(crate) fn subnet_tags(&self, subnet: &DesiredSubnet, zone: &str) -> Tags {
+        let [of_public, of_private] = BALANCER_TAGS;
         let (role, balancers) =
-            if subnet.public { ("public", "elb") } else { ("private", "internal-elb") };
+            if subnet.public { ("public", of_public) } else { ("private", of_private) };
         let mut tags = self.named(role, &format!("subnet-{role}-{zone}"));
         if let Some(name) = &subnet.name {
             tags.insert(NAME_TAG.to_owned(), name.clone());
         }
-        tags.insert(format!("kubernetes.io/role/{balancers}"), "1".to_owned());
+        // Load balancers of Services are not put into edge zones.
+        if self.edge_zones.find(zone).is_none() {
+            tags.insert(balancers.to_owned(), "1".to_owned());
+        }
         let used = if self.dialect == Dialect::V1Alpha2 { "shared" } else { "owned" };
         tags.insert(self.identity.kubernetes_tag(), used.to_owned());
         tags.extend(subnet.tags.clone());

@@ -19,6 +19,7 @@ mod swept;
 mod vpcs;
 
 pub use marked::Marked;
+pub use vpcs::FoundZone;
 
 /// Results in one page of EC2. AWS allows fewer of some kinds (`gateways.rs`).
 const PAGE: i32 = 1000;
@@ -56,6 +57,10 @@ impl Describe<'_> {
                 let filter = (*scope == Scope::Tagged).then(|| self.tag_filter());
                 let found = self.egress_only_gateways(filter).await?;
                 Reply::EgressOnlyGateways(self.within(scope, found))
+            }
+            Query::CarrierGateways(scope) => {
+                let found = self.carrier_gateways(self.filter(scope)).await?;
+                Reply::CarrierGateways(self.within(scope, found))
             }
             Query::Addresses => {
                 let found = self.addresses(self.tag_filter()).await?;

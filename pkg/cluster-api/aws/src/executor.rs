@@ -12,7 +12,7 @@ use resilience::Fence;
 use tokio::time::Instant;
 
 use crate::call::{AwsError, Call};
-use crate::describe::{Describe, filter_of};
+use crate::describe::{Describe, FoundZone, filter_of};
 use crate::gate::WriteGate;
 use crate::limits::{Class, Service};
 use crate::perform::{Performed, classic, network_balancers, perform};
@@ -72,8 +72,8 @@ impl Executor {
         self.region.nats_by_tag().wrote(&self.cluster_tag, now);
     }
 
-    /// The zones of the region that may be used, in order.
-    pub async fn zones(&self) -> Result<Vec<String>, AwsError> {
+    /// All zones of the region, in order.
+    pub async fn zones(&self) -> Result<Vec<FoundZone>, AwsError> {
         self.describe().zones().await
     }
 

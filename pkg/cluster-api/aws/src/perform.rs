@@ -57,6 +57,7 @@ macro_rules! to_target {
             Target::InternetGateway(id) => $call.gateway_id(id),
             Target::NatGateway(id) => $call.nat_gateway_id(id),
             Target::EgressOnlyGateway(id) => $call.egress_only_internet_gateway_id(id),
+            Target::CarrierGateway(id) => $call.carrier_gateway_id(id),
             Target::Other(id) => {
                 return Err(unbuildable(format!("{id} is not a gateway for a default route")));
             }
@@ -103,6 +104,9 @@ pub(crate) async fn perform(ec2: &Client, action: &Action) -> Performed {
         Action::DeleteEgressOnlyGateway { gateway } => {
             let call = ec2.delete_egress_only_internet_gateway();
             done(call.egress_only_internet_gateway_id(gateway).send().await)
+        }
+        Action::DeleteCarrierGateway { gateway } => {
+            done(ec2.delete_carrier_gateway().carrier_gateway_id(gateway).send().await)
         }
         Action::ReleaseAddress { allocation } => {
             done(ec2.release_address().allocation_id(allocation).send().await)
@@ -207,6 +211,13 @@ async fn make(ec2: &Client, action: &Action) -> Performed {
             let gateway = answer.egress_only_internet_gateway;
             let id = gateway.and_then(|gateway| gateway.egress_only_internet_gateway_id);
             made(id, "id of the egress-only internet gateway")
+        }
+        Action::CreateCarrierGateway { vpc, token, tags, .. } => {
+            let call = ec2.create_carrier_gateway().vpc_id(vpc).client_token(token);
+            let marks = marks(ResourceType::CarrierGateway, tags);
+            let answer = call.tag_specifications(marks).send().await?;
+            let id = answer.carrier_gateway.and_then(|gateway| gateway.carrier_gateway_id);
+            made(id, "id of the carrier gateway")
         }
         Action::AllocateAddress { tags, .. } => {
             let call = ec2.allocate_address().domain(DomainType::Vpc);

@@ -86,6 +86,8 @@ fn forecast_of(
         namespace: namespace_of(object).to_owned(),
         owner: dialect,
         zones: given.zones.clone(),
+        // AWS is not asked: the names of zones tell their types.
+        known_zones: Vec::new(),
         api_port: aws_spec::api_port(&owner)?,
         pods_in_vpc: named["metadata"]["annotations"][CNI_ANNOTATION] == "AmazonVPC",
         applied_tags: BTreeSet::new(),

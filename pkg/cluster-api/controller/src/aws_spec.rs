@@ -7,15 +7,17 @@ mod rules;
 use std::collections::{BTreeMap, BTreeSet};
 
 use aws_network::{
-    BastionSpec, CniSpec, Dialect, Identity, NatMode, Role, Spec, SpecError, SubnetSpec,
+    BastionSpec, CniSpec, Dialect, Identity, NatMode, Role, Spec, SpecError, SubnetSpec, Zone,
+    ZoneType,
 };
 use serde_json::Value;
 
-use crate::api::aws_cluster::{AwsClusterSpec, Network, Subnet};
+use crate::api::aws_cluster::{AwsClusterSpec, Network};
 use crate::api::aws_identity::IdentityKind;
 use crate::api::cluster::{ClusterSpec, Endpoint};
 use balancers::Errors;
 use rules::{asks_for_more, wrong_word};
+pub(crate) use rules::{named_edges, usable_zones};
 
 /// Where a Cluster says its port.
 pub(crate) const PORT_OF_CLUSTER: &str = "spec.clusterNetwork.apiServerPort of the Cluster";
@@ -62,6 +64,8 @@ pub(crate) struct Circumstances {
     pub(crate) owner: Dialect,
     /// Zones of the region, in order.
     pub(crate) zones: Vec<String>,
+    /// The zones of the spec that AWS was asked about.
+    pub(crate) known_zones: Vec<Zone>,
     /// Port of the API server as clients see it.
     pub(crate) api_port: u16,
     /// The addresses of Pods are of the VPC.
@@ -115,6 +119,7 @@ pub(crate) fn read(spec: &AwsClusterSpec, given: &Circumstances) -> Result<Wante
         dialect: given.owner,
         region: spec.region.clone(),
         zones: given.zones.clone(),
+        known_zones: given.known_zones.clone(),
         api_port: given.api_port,
         additional_tags: spec.additional_tags.clone(),
         applied_tags: given.applied_tags.clone(),
@@ -122,7 +127,7 @@ pub(crate) fn read(spec: &AwsClusterSpec, given: &Circumstances) -> Result<Wante
         vpc_cidr: vpc.cidr_block.clone().filter(|cidr| !cidr.is_empty()),
         ipv6: vpc.ipv6.is_some(),
         secondary_cidrs: secondary.map(|it| it.ipv4_cidr_block.clone()).collect(),
-        subnets: network.subnets.iter().map(subnet).collect(),
+        subnets: subnets(network, &mut errors),
         nat_mode: nat_mode(network, given.default_nat_mode, &mut errors),
         nat_zone: network.nat_gateways.as_ref().and_then(|it| it.availability_zone.clone()),
         cni: cni(network, given.pods_in_vpc, &mut errors),
@@ -237,16 +242,28 @@ fn unknown_identity(spec: &AwsClusterSpec) -> Option<SpecError> {
     (!is_known).then(|| wrong_word("spec.identityRef.kind", kind, &kinds))
 }
 
-fn subnet(subnet: &Subnet) -> SubnetSpec {
-    SubnetSpec {
-        id: subnet.id.clone().filter(|id| !id.is_empty()),
-        cidr_block: subnet.cidr_block.clone().filter(|cidr| !cidr.is_empty()),
-        availability_zone: subnet.availability_zone.clone().filter(|zone| !zone.is_empty()),
+fn subnets(network: &Network, errors: &mut Vec<SpecError>) -> Vec<SubnetSpec> {
+    let said = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+    let mut zone_type = |index: usize, word: String| {
+        let found = ZoneType::from_word(&word);
+        if found.is_none() {
+            let path = format!("spec.network.subnets[{index}].zoneType");
+            errors.push(wrong_word(&path, &word, &ZoneType::WORDS.join(" or ")));
+        }
+        found
+    };
+    let read = network.subnets.iter().enumerate().map(|(index, subnet)| SubnetSpec {
+        id: said(&subnet.id),
+        cidr_block: said(&subnet.cidr_block),
+        availability_zone: said(&subnet.availability_zone),
         is_public: subnet.is_public.unwrap_or_default(),
         is_ipv6: subnet.is_ipv6.unwrap_or_default(),
-        ipv6_cidr_block: subnet.ipv6_cidr_block.clone().filter(|cidr| !cidr.is_empty()),
+        ipv6_cidr_block: said(&subnet.ipv6_cidr_block),
+        zone_type: said(&subnet.zone_type).and_then(|word| zone_type(index, word)),
+        parent_zone: said(&subnet.parent_zone_name),
         tags: subnet.tags.clone(),
-    }
+    });
+    read.collect()
 }
 
 fn nat_mode(network: &Network, default: NatMode, errors: &mut Vec<SpecError>) -> NatMode {

@@ -37,6 +37,9 @@ impl Route {
     pub fn nat_gateway_id(&self) -> ::std::option::Option<&str> {
         self.nat_gateway_id.as_deref()
     }
+    pub fn carrier_gateway_id(&self) -> ::std::option::Option<&str> {
+        self.carrier_gateway_id.as_deref()
+    }
     pub fn network_interface_id(&self) -> ::std::option::Option<&str> {
         self.network_interface_id.as_deref()
     }
@@ -130,6 +133,10 @@ impl RouteBuilder {
     }
     pub fn set_local_gateway_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.local_gateway_id = input;
+        self
+    }
+    pub fn carrier_gateway_id(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
+        self.carrier_gateway_id = ::std::option::Option::Some(input.into());
         self
     }
     pub fn set_carrier_gateway_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {

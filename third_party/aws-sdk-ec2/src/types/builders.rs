@@ -6,6 +6,7 @@ pub use crate::types::_vpc_ipv6_cidr_block_association::VpcIpv6CidrBlockAssociat
 pub use crate::types::_vpc_cidr_block_association::VpcCidrBlockAssociationBuilder;
 pub use crate::types::_vpc_attachment::VpcAttachmentBuilder;
 pub use crate::types::_instance_requirements_request::InstanceRequirementsRequestBuilder;
+pub use crate::types::_carrier_gateway::CarrierGatewayBuilder;
 pub use crate::types::_subnet::SubnetBuilder;
 pub use crate::types::_vpc::VpcBuilder;
 pub use crate::types::_egress_only_internet_gateway::EgressOnlyInternetGatewayBuilder;

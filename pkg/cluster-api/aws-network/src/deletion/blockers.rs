@@ -60,7 +60,9 @@ fn name_strangers(ending: &Ending<'_>, vpc: &str, plan: &mut Plan) {
     let tables = observed.route_tables.all().iter();
     let tables = tables.filter(|it| !it.is_main() && !is_of_nat_gateway(observed, it));
     let is_ours = |id: &&str| {
-        observed.egress_only_gateways.of_id(id).is_some_and(|gateway| ending.has(gateway))
+        let gateway = observed.egress_only_gateways.of_id(id);
+        let gateway = gateway.or_else(|| observed.carrier_gateways.of_id(id));
+        gateway.is_some_and(|gateway| ending.has(gateway))
     };
     let all = [
         strangers(ending, observed.subnets.all().iter(), vpc),
@@ -139,6 +141,7 @@ fn each_of_ec2(ending: &Ending<'_>, take: &mut dyn FnMut(&dyn AwsResource)) {
     seen.subnets.all().iter().for_each(|found| take(found));
     seen.internet_gateways.all().iter().for_each(|found| take(found));
     seen.egress_only_gateways.all().iter().for_each(|found| take(found));
+    seen.carrier_gateways.all().iter().for_each(|found| take(found));
     seen.addresses.all().iter().for_each(|found| take(found));
     let nats = seen.nat_gateways.all().iter().filter(|found| !found.is_gone());
     nats.for_each(|found| take(found));

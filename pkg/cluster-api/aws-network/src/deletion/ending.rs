@@ -6,7 +6,8 @@ use crate::identity::{Identity, Ownership, Tags, shows_eks};
 use crate::memory::{LogicalId, Memory, Timestamp};
 use crate::observed::{Observed, Seen};
 use crate::query::Scope;
-use crate::resources::{AwsResource, InstanceState, NatGateway};
+use crate::resources::{AwsResource, InstanceState, NatGateway, Subnet};
+use crate::spec::names_wavelength;
 
 /// Where load balancers, target groups and security groups are deleted that Kubernetes' cloud
 /// provider made for Services.
@@ -132,6 +133,13 @@ impl<'a> Ending<'a> {
             || self.memory.records.contains_key(&LogicalId::EgressOnlyGateway)
     }
 
+    /// Whether a carrier gateway may exist: it lies in a VPC with subnets in wavelength zones, and goes before
+    /// them.
+    pub(super) fn may_have_carrier_gateways(&self) -> bool {
+        self.observed.subnets.all().iter().any(is_in_wavelength_zone)
+            || self.memory.records.contains_key(&LogicalId::CarrierGateway)
+    }
+
     fn recorded_vpc(&self) -> Option<String> {
         let recorded = self.memory.id(&LogicalId::Vpc).map(str::to_owned);
         self.removal.vpc_id.clone().or(recorded)
@@ -150,4 +158,9 @@ impl<'a> Ending<'a> {
         self.balancers(&self.observed.classic).next().is_none()
             && self.balancers(&self.observed.network).next().is_none()
     }
+}
+
+/// Whether a subnet is in a wavelength zone, by the name of the zone: a deletion has no spec.
+pub(super) fn is_in_wavelength_zone(subnet: &Subnet) -> bool {
+    names_wavelength(&subnet.zone)
 }

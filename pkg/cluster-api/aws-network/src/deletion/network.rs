@@ -1,13 +1,13 @@
 //! The deletion of load balancers, security groups and the network, each once nothing of ours uses
 //! it.
 
-use super::ending::Ending;
+use super::ending::{Ending, is_in_wavelength_zone};
 use crate::action::{Action, ElbAction, ElbV2Action};
 use crate::addresses::holder;
 use crate::observed::Observed;
 use crate::plan::{Part, Plan, RECHECK, Reason};
 use crate::query::{Query, Scope};
-use crate::resources::{AwsResource, NatState, RouteTable, SecurityGroup};
+use crate::resources::{AwsResource, NatState, RouteTable, SecurityGroup, Subnet};
 use crate::route_tables::is_of_nat_gateway;
 use crate::rule::{Rule, Source};
 
@@ -72,15 +72,22 @@ pub(super) fn plan_gateways(ending: &Ending<'_>, plan: &mut Plan) {
     }
 }
 
-pub(super) fn plan_egress_only_gateways(ending: &Ending<'_>, plan: &mut Plan) {
+pub(super) fn plan_attached_gateways(ending: &Ending<'_>, plan: &mut Plan) {
     for gateway in ending.ours(&ending.observed.egress_only_gateways) {
         let gateway = gateway.id.clone();
         plan.act(Part::Deletion, Action::DeleteEgressOnlyGateway { gateway });
     }
+    for gateway in ending.ours(&ending.observed.carrier_gateways) {
+        let gateway = gateway.id.clone();
+        plan.act(Part::Deletion, Action::DeleteCarrierGateway { gateway });
+    }
 }
 
+/// Subnets in wavelength zones stay until the carrier gateway is gone: by them it is looked for.
 pub(super) fn plan_subnets(ending: &Ending<'_>, plan: &mut Plan) {
-    for subnet in ending.ours(&ending.observed.subnets) {
+    let has_carrier = ending.ours(&ending.observed.carrier_gateways).next().is_some();
+    let goes = |subnet: &&Subnet| !has_carrier || !is_in_wavelength_zone(subnet);
+    for subnet in ending.ours(&ending.observed.subnets).filter(goes) {
         plan.act(Part::Deletion, Action::DeleteSubnet { subnet: subnet.id.clone() });
     }
 }
@@ -100,6 +107,7 @@ pub(super) fn plan_vpcs(ending: &Ending<'_>, plan: &mut Plan) {
             || has(ending.balancers(&observed.target_groups), vpc)
             || has(ending.ours(&observed.internet_gateways), vpc)
             || has(ending.ours(&observed.egress_only_gateways), vpc)
+            || has(ending.ours(&observed.carrier_gateways), vpc)
     };
     for vpc in ending.ours(&observed.vpcs).filter(|vpc| !is_occupied(&vpc.id)) {
         plan.act(Part::Deletion, Action::DeleteVpc { vpc: vpc.id.clone() });

@@ -2,7 +2,7 @@
 
 use cidr::IpNet;
 
-use crate::spec::{Spec, SpecError};
+use crate::spec::{EdgeZones, Spec, SpecError, SubnetSpec, Zone, ZoneType};
 
 /// The masks that AWS takes, of VPCs and subnets alike.
 const MASKS: std::ops::RangeInclusive<u8> = 16..=28;
@@ -38,6 +38,35 @@ pub(super) fn read_ipv6(path: &str, text: &str, errors: &mut Vec<SpecError>) -> 
     }
     errors.push(SpecError::new(path, format!("{cidr} is not an IPv6 CIDR of /64")));
     None
+}
+
+/// Reads the edge zone of a subnet; none where it is in an availability zone. What the spec says of a zone
+/// has to be what AWS says.
+pub(super) fn read_edge(
+    path: &str,
+    edges: &EdgeZones,
+    zone: &str,
+    subnet: &SubnetSpec,
+    errors: &mut Vec<SpecError>,
+) -> Option<Zone> {
+    let mut edge = edges.find(zone);
+    let right = edge.as_ref().map_or(ZoneType::AvailabilityZone, |edge| edge.zone_type);
+    if let Some(said) = subnet.zone_type.filter(|said| *said != right) {
+        let problem = format!("{zone} is of the type {}, not {}", right.word(), said.word());
+        errors.push(SpecError::new(format!("{path}.zoneType"), problem));
+    }
+    let Some(said) = &subnet.parent_zone else { return edge };
+    let parent = edge.as_ref().and_then(|edge| edge.parent.as_ref());
+    let is_asked = edges.known(zone).is_some() || edge.is_none();
+    if is_asked && parent != Some(said) {
+        let right = parent.map_or("no parent zone", String::as_str);
+        let problem = format!("{zone} has {right}, not {said}");
+        errors.push(SpecError::new(format!("{path}.parentZoneName"), problem));
+    }
+    if let Some(edge) = &mut edge {
+        edge.parent.get_or_insert_with(|| said.clone());
+    }
+    edge
 }
 
 /// AWS allows 50 tags on a resource; no resource carries more than ten of ours.

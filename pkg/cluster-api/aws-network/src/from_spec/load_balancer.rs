@@ -20,7 +20,8 @@ pub(super) fn read(
     let path = rank.path();
     check_name(path, balancer, errors);
     let facing = balancer.scheme == Scheme::InternetFacing && spec.vpc_id.is_none();
-    if facing && balancer.subnets.is_empty() && !subnets.iter().any(|subnet| subnet.public) {
+    let is_public = |subnet: &DesiredSubnet| subnet.public && subnet.edge.is_none();
+    if facing && balancer.subnets.is_empty() && !subnets.iter().any(is_public) {
         errors.push(SpecError::new(path, "an internet-facing load balancer needs a public subnet"));
     }
     let name = balancer.name.clone().unwrap_or_else(|| {

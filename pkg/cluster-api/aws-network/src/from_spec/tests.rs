@@ -30,6 +30,7 @@ fn spec() -> Spec {
         namespace: "default".to_owned(),
         dialect: Dialect::V1Beta2,
         region: "us-east-2".to_owned(),
+        known_zones: Vec::new(),
         zones: vec!["us-east-2a".to_owned()],
         api_port: 443,
         additional_tags: Tags::new(),

@@ -25,7 +25,7 @@ pub(crate) fn as_upstream_made_it(cloud: &mut Cloud) {
             }
         )*};
     }
-    each!(vpcs subnets gateways egress_only addresses nats tables groups instances);
+    each!(vpcs subnets gateways egress_only carriers addresses nats tables groups instances);
     for address in cloud.addresses.all() {
         cloud.addresses.edit(&address.id, now, |address| {
             address.tags.insert("Name".to_owned(), "testnetwork3-eip-apiserver".to_owned());

@@ -57,6 +57,7 @@ pub(crate) struct Cloud {
     pub(crate) subnets: Store<Subnet>,
     pub(crate) gateways: Store<InternetGateway>,
     pub(crate) egress_only: Store<InternetGateway>,
+    pub(crate) carriers: Store<InternetGateway>,
     pub(crate) addresses: Store<Address>,
     pub(crate) nats: Store<NatGateway>,
     pub(crate) tables: Store<RouteTable>,
@@ -90,6 +91,7 @@ enum Due {
     NatGone(String),
     Ipv6Chosen(String),
     CidrAssociated(String),
+    CarrierReady(String),
     InstanceRuns(String),
     InstanceGone(String),
     BalancerActive(String),
@@ -104,6 +106,7 @@ impl Cloud {
             subnets: Store::default(),
             gateways: Store::default(),
             egress_only: Store::default(),
+            carriers: Store::default(),
             addresses: Store::default(),
             nats: Store::default(),
             tables: Store::default(),
@@ -182,6 +185,7 @@ impl Cloud {
             Due::CidrAssociated(id) => self.vpcs.edit(&id, now, |vpc| {
                 vpc.secondary.iter_mut().for_each(|it| it.associated = true);
             }),
+            Due::CarrierReady(id) => self.carriers.edit(&id, now, |it| it.pending = false),
             Due::InstanceRuns(id) => self.instances.edit(&id, now, |instance| {
                 if instance.state == InstanceState::Pending {
                     instance.state = InstanceState::Running;
@@ -274,6 +278,7 @@ impl Cloud {
                 || self.subnets.is_younger(id, since)
                 || self.gateways.is_younger(id, since)
                 || self.egress_only.is_younger(id, since)
+                || self.carriers.is_younger(id, since)
                 || self.tables.is_younger(id, since)
                 || self.groups.is_younger(id, since)
         };

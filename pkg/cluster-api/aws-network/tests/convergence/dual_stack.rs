@@ -383,6 +383,7 @@ fn an_egress_only_gateway_counts_in_its_own_vpc_only() {
     let tag = world.cloud.cluster_tag.clone();
     let tags = Tags::from([(tag, "owned".to_owned())]);
     let elsewhere = InternetGateway {
+        pending: false,
         id: "eigw-else".to_owned(),
         attached_to: Some("vpc-else".to_owned()),
         tags,

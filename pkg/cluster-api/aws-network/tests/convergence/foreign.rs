@@ -50,6 +50,7 @@ pub(crate) fn theirs(cloud: &mut Cloud) {
         subnet.tags.insert(ROLE_TAG.to_owned(), "public".to_owned());
     });
     let gateway = InternetGateway {
+        pending: false,
         id: "igw-theirs".to_owned(),
         attached_to: Some("vpc-theirs".to_owned()),
         tags: Tags::new(),
@@ -162,8 +163,12 @@ fn a_gateway_of_others_is_used_and_stays() {
     let mut world = World::new(Nature::PROMPT, 2);
     world.run_until_crash(&present(&spec), 0);
     let vpc = world.cloud.vpcs.all().remove(0).id;
-    let gateway =
-        InternetGateway { id: "igw-theirs".to_owned(), attached_to: Some(vpc), tags: Tags::new() };
+    let gateway = InternetGateway {
+        id: "igw-theirs".to_owned(),
+        attached_to: Some(vpc),
+        pending: false,
+        tags: Tags::new(),
+    };
     world.cloud.gateways.put("igw-theirs", 0, gateway);
     let (_, rest) = world.run(&present(&spec), &mut |_| None);
     assert_eq!(rest, Rest::Reached);

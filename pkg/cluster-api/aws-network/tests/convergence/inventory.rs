@@ -38,6 +38,10 @@ pub(crate) fn inventory(cloud: &Cloud) -> Vec<String> {
         let vpc = gateway.attached_to.map(|vpc| names[&vpc].clone());
         lines.push(format!("egress-only at {vpc:?} {}", words(&gateway.tags)));
     }
+    for gateway in cloud.carriers.all() {
+        let vpc = gateway.attached_to.map(|vpc| names[&vpc].clone());
+        lines.push(format!("carrier at {vpc:?} {}", words(&gateway.tags)));
+    }
     for address in cloud.addresses.all() {
         lines.push(format!("eip used {} {}", address.association.is_some(), words(&address.tags)));
     }
@@ -95,6 +99,7 @@ fn names(cloud: &Cloud) -> BTreeMap<String, String> {
     names.extend(cloud.gateways.all().into_iter().map(|found| (found.id, "igw".to_owned())));
     let egress_only = cloud.egress_only.all().into_iter();
     names.extend(egress_only.map(|found| (found.id, "egress-only".to_owned())));
+    names.extend(cloud.carriers.all().into_iter().map(|it| (it.id, "carrier".to_owned())));
     names.extend(cloud.groups.all().into_iter().map(|found| (found.id, found.name)));
     names.extend(cloud.target_groups.all().into_iter().map(|found| (found.arn, found.name)));
     names
@@ -118,7 +123,8 @@ fn tables(cloud: &Cloud, names: &BTreeMap<String, String>) -> Vec<String> {
                 let target = match &route.target {
                     Target::InternetGateway(id)
                     | Target::NatGateway(id)
-                    | Target::EgressOnlyGateway(id) => name(names, id),
+                    | Target::EgressOnlyGateway(id)
+                    | Target::CarrierGateway(id) => name(names, id),
                     Target::Other(id) => id.clone(),
                 };
                 let dead = if route.blackhole { " (dead)" } else { "" };

@@ -19,6 +19,7 @@
 //! | `secondary` | the secondary load balancer |
 //! | `dual_stack` | VPCs with IPv6 |
 //! | `vpc_cidrs` | VPCs with several CIDRs |
+//! | `edge` | subnets in local zones and wavelength zones |
 //! | `regional` | regional NAT gateways: refusals, growth, exchange |
 //! | `policies`, `drift`, `adoption`, `foreign`, `refused` | what else must hold |
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
@@ -31,6 +32,7 @@ mod crash_points;
 mod drift;
 mod driver;
 mod dual_stack;
+mod edge;
 mod explored;
 mod forecasts;
 mod foreign;

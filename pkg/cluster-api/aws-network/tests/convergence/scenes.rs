@@ -1,6 +1,6 @@
 //! [`SCENES`]: clusters whose every write is tried with every fault.
 
-use aws_fixtures::{dual_stack, with_nats};
+use aws_fixtures::{dual_stack, edge, with_nats};
 use aws_network::{LoadBalancerKind, NatMode, Spec};
 
 use crate::cloud::Nature;
@@ -16,7 +16,7 @@ pub(crate) const MODES: [NatMode; 4] =
 pub(crate) struct Scene(pub(crate) &'static str, fn() -> Spec);
 
 /// A scene needs one line.
-pub(crate) const SCENES: [Scene; 7] = [
+pub(crate) const SCENES: [Scene; 8] = [
     Scene("classic", || with_nats(NatMode::PerZone)),
     Scene("classic, secondary", || with_both(LoadBalancerKind::Classic)),
     Scene("network, listeners", || with_ports(&[8443, 9345])),
@@ -30,6 +30,7 @@ pub(crate) const SCENES: [Scene; 7] = [
         ..dual_stack()
     }),
     Scene("secondary CIDR", with_secondary),
+    Scene("edge zones", edge),
 ];
 
 impl Scene {
@@ -43,7 +44,7 @@ pub(crate) fn ever(world: &World) -> [usize; 6] {
     let cloud = &world.cloud;
     [
         cloud.vpcs.ever(),
-        cloud.gateways.ever() + cloud.egress_only.ever(),
+        cloud.gateways.ever() + cloud.egress_only.ever() + cloud.carriers.ever(),
         cloud.addresses.ever(),
         cloud.tables.ever(),
         cloud.target_groups.ever(),

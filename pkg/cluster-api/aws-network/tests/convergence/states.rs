@@ -46,6 +46,9 @@ fn deletes(cloud: &Cloud, owner: &str) -> Vec<Action> {
     for found in cloud.egress_only.all().into_iter().filter(|found| is_meant(&found.tags)) {
         all.push(Action::DeleteEgressOnlyGateway { gateway: found.id });
     }
+    for found in cloud.carriers.all().into_iter().filter(|found| is_meant(&found.tags)) {
+        all.push(Action::DeleteCarrierGateway { gateway: found.id });
+    }
     for found in cloud.instances.all().into_iter().filter(|found| is_meant(&found.tags)) {
         all.push(Action::TerminateInstances { instances: vec![found.id] });
     }

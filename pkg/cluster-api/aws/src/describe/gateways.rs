@@ -6,7 +6,8 @@ use aws_network::{
     Address, Association, InternetGateway, NatGateway, NatState, Route, RouteTable, Target,
 };
 use aws_sdk_ec2::types::{
-    self, AvailabilityMode, Filter, NatGatewayState, RouteState, RouteTableAssociationStateCode,
+    self, AvailabilityMode, CarrierGatewayState, Filter, NatGatewayState, RouteState,
+    RouteTableAssociationStateCode,
 };
 
 use super::answers::{Flaws, ec2_pages, one, tags_of_ec2};
@@ -43,6 +44,19 @@ impl Describe<'_> {
         self.admit(found.into_iter().map(egress_only_gateway))
     }
 
+    /// Those that are being deleted, too, are gone: a VPC cannot be deleted before its carrier gateway.
+    pub(super) async fn carrier_gateways(
+        self,
+        filter: Filter,
+    ) -> Result<Vec<InternetGateway>, AwsError> {
+        let request = self.region.ec2().describe_carrier_gateways().filters(filter);
+        let request = request.max_results(PAGE);
+        let mut found = ec2_pages!(self, "DescribeCarrierGateways", request, carrier_gateways)?;
+        let gone = [Some(CarrierGatewayState::Deleting), Some(CarrierGatewayState::Deleted)];
+        found.retain(|gateway| !gone.contains(&gateway.state));
+        self.admit(found.into_iter().map(carrier_gateway))
+    }
+
     /// This call has no pages.
     pub(super) async fn addresses(self, filter: Filter) -> Result<Vec<Address>, AwsError> {
         let request = self.region.ec2().describe_addresses().filters(filter);
@@ -73,6 +87,7 @@ fn internet_gateway(gateway: types::InternetGateway) -> (InternetGateway, Flaws)
     let gateway = InternetGateway {
         id: flaws.id(gateway.internet_gateway_id, "id of an internet gateway"),
         attached_to: attachments.into_iter().find_map(|attachment| attachment.vpc_id),
+        pending: false,
         tags: tags_of_ec2(gateway.tags),
     };
     (gateway, flaws)
@@ -85,9 +100,21 @@ fn egress_only_gateway(gateway: types::EgressOnlyInternetGateway) -> (InternetGa
     let gateway = InternetGateway {
         id: flaws.id(id, "id of an egress-only internet gateway"),
         attached_to: attachments.into_iter().find_map(|attachment| attachment.vpc_id),
+        pending: false,
         tags: tags_of_ec2(gateway.tags),
     };
     (gateway, flaws)
+}
+
+fn carrier_gateway(gateway: types::CarrierGateway) -> (InternetGateway, Flaws) {
+    let mut flaws = Flaws::default();
+    let found = InternetGateway {
+        id: flaws.id(gateway.carrier_gateway_id, "id of a carrier gateway"),
+        attached_to: gateway.vpc_id,
+        pending: gateway.state != Some(CarrierGatewayState::Available),
+        tags: tags_of_ec2(gateway.tags),
+    };
+    (found, flaws)
 }
 
 fn address(address: types::Address) -> (Address, Flaws) {
@@ -177,10 +204,11 @@ fn route(route: types::Route) -> Option<Route> {
         .destination_cidr_block
         .or(route.destination_ipv6_cidr_block)
         .or(route.destination_prefix_list_id)?;
-    let egress_only = route.egress_only_internet_gateway_id;
-    let target = match (route.gateway_id, route.nat_gateway_id, egress_only) {
+    let egress_only = route.egress_only_internet_gateway_id.map(Target::EgressOnlyGateway);
+    let attached = egress_only.or(route.carrier_gateway_id.map(Target::CarrierGateway));
+    let target = match (route.gateway_id, route.nat_gateway_id, attached) {
         (_, Some(nat), _) => Target::NatGateway(nat),
-        (None, None, Some(gateway)) => Target::EgressOnlyGateway(gateway),
+        (None, None, Some(gateway)) => gateway,
         (Some(gateway), None, _) if gateway.starts_with("igw-") => Target::InternetGateway(gateway),
         (Some(gateway), None, _) => Target::Other(gateway),
         (None, None, None) => Target::Other(
@@ -190,7 +218,6 @@ fn route(route: types::Route) -> Option<Route> {
                 .or(route.network_interface_id)
                 .or(route.instance_id)
                 .or(route.local_gateway_id)
-                .or(route.carrier_gateway_id)
                 .or(route.core_network_arn)
                 .unwrap_or_default(),
         ),
@@ -221,6 +248,18 @@ mod tests {
         let (found, _) = nat_gateway(read.set_nat_gateway_addresses(Some(both)).build());
         assert!(found.is_regional && found.subnet.is_empty());
         assert_eq!((found.route_table.as_deref(), found.public_ips.len()), (Some("rtb-1"), 2));
+    }
+
+    #[test]
+    fn a_route_leads_to_a_carrier_gateway_which_takes_its_time() {
+        let read = types::Route::builder().destination_cidr_block("0.0.0.0/0");
+        let found = route(read.carrier_gateway_id("cagw-1").build()).unwrap();
+        assert_eq!(found.target, Target::CarrierGateway("cagw-1".to_owned()));
+        let pending = |state: &str| {
+            let read = types::CarrierGateway::builder().carrier_gateway_id("cagw-1");
+            carrier_gateway(read.vpc_id("vpc-1").state(state.into()).build()).0.pending
+        };
+        assert!(pending("pending") && !pending("available"));
     }
 
     #[test]

@@ -114,13 +114,15 @@ fn interface(interface: types::NetworkInterface) -> Option<NetworkInterface> {
 }
 
 impl Describe<'_> {
-    /// Ids of endpoints, VPN gateways, egress-only gateways and network ACLs of a VPC. Of those
+    /// Ids of endpoints, VPN gateways, egress-only and carrier gateways, and network ACLs of a VPC. Of those
     /// that these credentials may not read nothing is said: nothing but a message rests on it.
     pub(super) async fn residents(self, vpc: &str) -> Result<Vec<String>, AwsError> {
         let mut found = if_permitted(self.endpoints(vpc).await)?;
         found.extend(if_permitted(self.vpn_gateways(vpc).await)?);
         let mut gateways = if_permitted(self.egress_only_gateways(None).await)?;
         gateways.retain(|gateway| gateway.attached_to.as_deref() == Some(vpc));
+        found.extend(gateways.into_iter().map(|gateway| gateway.id));
+        let gateways = if_permitted(self.carrier_gateways(filter("vpc-id", vpc)).await)?;
         found.extend(gateways.into_iter().map(|gateway| gateway.id));
         found.extend(if_permitted(self.network_acls(vpc).await)?);
         Ok(found)

@@ -38,6 +38,7 @@ impl Describe<'_> {
             Query::EgressOnlyGateways(scope) => {
                 sweep.egress_only_gateways.note(self.asker(scope), now);
             }
+            Query::CarrierGateways(Scope::Vpc(id)) => sweep.carrier_gateways.note(of(id), now),
             Query::Addresses => sweep.addresses.note(tag, now),
             Query::NatGateways(Scope::Vpc(id)) => sweep.nat_gateways.note(of(id), now),
             Query::RouteTables(Scope::Vpc(id)) => sweep.route_tables.note(of(id), now),
@@ -92,6 +93,9 @@ impl Describe<'_> {
                 // No filter selects those of a VPC.
                 let read = |_| all.egress_only_gateways(None);
                 of_scope!(EgressOnlyGateways, egress_only_gateways, scope, read)
+            }
+            Query::CarrierGateways(scope @ Scope::Vpc(_)) => {
+                of_scope!(CarrierGateways, carrier_gateways, scope, |it| all.carrier_gateways(it))
             }
             Query::Addresses => of_scope!(Addresses, addresses, tagged, |it| all.addresses(it)),
             Query::NatGateways(scope @ Scope::Vpc(_)) => {

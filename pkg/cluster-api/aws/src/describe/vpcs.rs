@@ -2,15 +2,16 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-use aws_network::{Ipv6Range, Reply, SecondaryCidr, Subnet, Vpc};
+use aws_network::{Ipv6Range, Reply, SecondaryCidr, Subnet, Vpc, Zone, ZoneType};
 use aws_sdk_ec2::types::{
-    self, Filter, SubnetCidrBlockStateCode, SubnetState, VpcAttributeName, VpcCidrBlockAssociation,
-    VpcCidrBlockStateCode, VpcIpv6CidrBlockAssociation,
+    self, AvailabilityZoneOptInStatus, AvailabilityZoneState, Filter, SubnetCidrBlockStateCode,
+    SubnetState, VpcAttributeName, VpcCidrBlockAssociation, VpcCidrBlockStateCode,
+    VpcIpv6CidrBlockAssociation,
 };
 use cidr::IpNet;
 
 use super::answers::{Flaws, ec2_pages, one, tags_of_ec2};
-use super::{Describe, PAGE, filter, parsed, required};
+use super::{Describe, PAGE, parsed, required};
 use crate::call::{AwsError, Call};
 
 impl Describe<'_> {
@@ -45,21 +46,47 @@ impl Describe<'_> {
         self.admit(found.into_iter().map(subnet))
     }
 
-    /// Zones that are no local or wavelength zones, and in which we may work.
-    pub(crate) async fn zones(self) -> Result<Vec<String>, AwsError> {
-        let request = self
-            .region
-            .ec2()
-            .describe_availability_zones()
-            .filters(filter("zone-type", "availability-zone"))
-            .filters(filter("state", "available"));
+    /// All zones of the region in the order of their names, those without opt-in included.
+    pub(crate) async fn zones(self) -> Result<Vec<FoundZone>, AwsError> {
+        let request = self.region.ec2().describe_availability_zones().all_availability_zones(true);
         let call = Call::ec2_read("DescribeAvailabilityZones");
         let answer = one(self.region, call, || request.clone().send()).await?;
         let zones = answer.availability_zones.unwrap_or_default().into_iter();
-        let mut names: Vec<_> = zones.filter_map(|zone| zone.zone_name).collect();
-        names.sort();
-        Ok(names)
+        let mut zones: Vec<_> = zones.filter_map(zone).collect();
+        zones.sort_by(|one, other| one.zone.name.cmp(&other.zone.name));
+        Ok(zones)
     }
+}
+
+/// A zone of the region, and whether the account may use it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundZone {
+    /// The zone.
+    pub zone: Zone,
+    /// The zone group, which an account opts in to.
+    pub group: String,
+    /// Whether the account has opted in, or need not.
+    pub is_opted_in: bool,
+    /// Whether its state is `available`.
+    pub is_available: bool,
+}
+
+impl FoundZone {
+    /// Whether it is an availability zone in which we may work, so that default subnets may be in it.
+    pub fn is_default(&self) -> bool {
+        self.zone.zone_type == ZoneType::AvailabilityZone && self.is_opted_in && self.is_available
+    }
+}
+
+/// None for a zone of a type that is not known.
+fn zone(zone: types::AvailabilityZone) -> Option<FoundZone> {
+    let zone_type = ZoneType::from_word(zone.zone_type.as_deref()?)?;
+    Some(FoundZone {
+        zone: Zone { name: zone.zone_name?, zone_type, parent: zone.parent_zone_name },
+        group: zone.group_name.unwrap_or_default(),
+        is_opted_in: zone.opt_in_status != Some(AvailabilityZoneOptInStatus::NotOptedIn),
+        is_available: zone.state == Some(AvailabilityZoneState::Available),
+    })
 }
 
 fn vpc(vpc: types::Vpc) -> Result<Vpc, AwsError> {

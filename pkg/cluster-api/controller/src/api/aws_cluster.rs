@@ -146,6 +146,12 @@ pub(crate) struct Subnet {
     /// That CIDR; the next free one of the VPC where it is not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ipv6_cidr_block: Option<String>,
+    /// The type of its zone: `availability-zone`, `local-zone` or `wavelength-zone`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) zone_type: Option<String>,
+    /// The parent of an edge zone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) parent_zone_name: Option<String>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) tags: BTreeMap<String, String>,
     /// Other fields of upstream; `aws_spec::unsupported` lists those without effect.

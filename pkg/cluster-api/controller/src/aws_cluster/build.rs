@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use aws::FoundZone;
 use aws_network::{Goal, Rest, SpecError, network_ids};
 use events::EventType;
 use objects::{Error, Object};
@@ -14,7 +15,7 @@ use workqueue::{Next, Retry};
 
 use super::admission::{Access, Admission};
 use super::aws_clusters::AwsClusters;
-use super::goal::Wanted;
+use super::goal::{Wanted, Zones};
 use super::owner::Owner;
 use super::pass::Pass;
 use super::reconciliations::{Pause, Turn, place};
@@ -27,6 +28,8 @@ use crate::aws_spec;
 
 /// Until credentials that may not be used are looked at again.
 const DENIED_AGAIN: Duration = Duration::from_secs(30);
+/// Until zones that may not be used are looked at again: the user opts in at AWS.
+const ZONES_AGAIN: Duration = Duration::from_secs(60);
 const BALANCER: &str = "LoadBalancerReady";
 
 impl AwsClusters {
@@ -40,11 +43,14 @@ impl AwsClusters {
         let zones = match Self::known_zones(object) {
             Some(zones) => zones,
             None => match self.admit(object).await? {
-                ControlFlow::Continue(access) => self.zones(object, owner, &access).await?,
+                ControlFlow::Continue(access) => match self.zones(object, owner, &access).await? {
+                    ControlFlow::Continue(zones) => zones,
+                    ControlFlow::Break(next) => return Ok(next),
+                },
                 ControlFlow::Break(next) => return Ok(next),
             },
         };
-        let wanted = match goal::present(object, owner, cluster, &zones, &self.options) {
+        let wanted = match goal::present(object, owner, cluster, zones, &self.options) {
             Ok(wanted) => wanted,
             Err(errors) => return self.refuse(object, &errors).await,
         };
@@ -177,37 +183,55 @@ impl AwsClusters {
     }
 
     /// The zones of its region, where AWS need not be asked for them.
-    fn known_zones(object: &Object<AwsCluster>) -> Option<Vec<String>> {
-        let spec = &object.body.spec;
-        if !aws_spec::needs_zones(spec) || !aws_spec::is_region(&spec.region) {
-            return Some(Vec::new());
+    fn known_zones(object: &Object<AwsCluster>) -> Option<Zones> {
+        let (spec, resources) = (&object.body.spec, object.status.resources.as_ref());
+        if !aws_spec::is_region(&spec.region) {
+            return Some(Zones::default());
         }
-        let resources = object.status.resources.as_ref();
-        resources.map(|it| it.zones.clone()).filter(|zones| !zones.is_empty())
+        let of_default_subnets = resources.map(|it| it.zones.clone()).unwrap_or_default();
+        let known = resources.map(|it| it.known_zones.clone()).unwrap_or_default();
+        let is_known = |(_, name): (usize, &str)| known.iter().any(|zone| zone.name == name);
+        let are_known = aws_spec::named_edges(spec).all(is_known)
+            && (!aws_spec::needs_zones(spec) || !of_default_subnets.is_empty());
+        are_known.then_some(Zones { of_default_subnets, known })
     }
 
-    /// The zones of its region, which stay what they were when its subnets were chosen.
+    /// The zones of its region. Those of default subnets stay what they were when the subnets were chosen.
     async fn zones(
         &self,
         object: &Arc<Object<AwsCluster>>,
         owner: &Owner,
         access: &Access,
-    ) -> Result<Vec<String>, Retry> {
+    ) -> Result<ControlFlow<Next, Zones>, Retry> {
         let spec = &object.body.spec;
         let identity = goal::identity(object, &owner.name, &self.options);
-        let zones = match access.executor(&identity).zones().await {
-            Ok(zones) => zones,
+        let found = match access.executor(&identity).zones().await {
+            Ok(found) => found,
             Err(error) => {
                 let report = Report::without_zones(&spec.region, &error);
                 self.publish(object, &report, None).await.map_err(manager::retry)?;
                 return Err(Retry::new(error));
             }
         };
+        let known = match aws_spec::usable_zones(spec, &found) {
+            Ok(known) => known,
+            Err(errors) => {
+                self.refuse(object, &errors).await?;
+                return Ok(ControlFlow::Break(Next::After(ZONES_AGAIN)));
+            }
+        };
+        let usable = found.into_iter().filter(FoundZone::is_default).map(|it| it.zone.name);
+        let chosen = if aws_spec::needs_zones(spec) { usable.collect() } else { Vec::new() };
+        let zones = Zones { of_default_subnets: chosen, known };
         let noted = self.client.change_status(object, |_, status| {
-            status.resources.get_or_insert_default().zones.clone_from(&zones);
+            let resources = status.resources.get_or_insert_default();
+            if !zones.of_default_subnets.is_empty() {
+                resources.zones.clone_from(&zones.of_default_subnets);
+            }
+            resources.known_zones.clone_from(&zones.known);
         });
         noted.await.map_err(manager::retry)?;
-        Ok(zones)
+        Ok(ControlFlow::Continue(zones))
     }
 
     /// Nothing is done until the spec is another one.

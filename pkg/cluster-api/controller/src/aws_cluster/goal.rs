@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use aws_network::{
-    Desired, Identity, LoadBalancerKind, LogicalId, Removal, ServiceResources, SpecError,
+    Desired, Identity, LoadBalancerKind, LogicalId, Removal, ServiceResources, SpecError, Zone,
     default_load_balancer_name,
 };
 use objects::{Object, ObjectMeta};
@@ -46,12 +46,21 @@ pub(super) fn identity(
     }
 }
 
+/// Zones of the region, as far as a spec needs them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Zones {
+    /// Those for default subnets, in order.
+    pub(super) of_default_subnets: Vec<String>,
+    /// Those of subnets that AWS was asked about.
+    pub(super) known: Vec<Zone>,
+}
+
 /// Reads what shall be there.
 pub(super) fn present(
     object: &Object<AwsCluster>,
     owner: &Owner,
     cluster: &Object<Cluster>,
-    zones: &[String],
+    zones: Zones,
     options: &AwsOptions,
 ) -> Result<Wanted, Vec<SpecError>> {
     let metadata = &object.metadata;
@@ -62,7 +71,8 @@ pub(super) fn present(
         identity: identity(object, &owner.name, options),
         namespace: metadata.namespace().unwrap_or_default().to_owned(),
         owner: owner.dialect,
-        zones: zones.to_vec(),
+        zones: zones.of_default_subnets,
+        known_zones: zones.known,
         api_port,
         pods_in_vpc: says(&cluster.metadata, CNI_ANNOTATION, "AmazonVPC"),
         applied_tags: applied_tags(metadata),

@@ -47,6 +47,7 @@ fn mirror(spec: &mut AwsClusterSpec, owner: Dialect, ids: &NetworkIds, is_of_top
     fill(&mut vpc.id, &ids.vpc);
     fill(&mut vpc.cidr_block, &ids.cidr.to_string());
     note(&mut vpc.others, "internetGatewayId", ids.internet_gateway.as_deref());
+    note(&mut vpc.others, "carrierGatewayId", ids.carrier_gateway.as_deref());
     if is_of_topology {
         return;
     }
@@ -78,6 +79,11 @@ fn mirror_older(subnet: &mut Subnet, ids: &SubnetIds) {
 /// The id is that of AWS for a subnet that was there before, and otherwise the name.
 fn mirror_newer(subnet: &mut Subnet, ids: &SubnetIds) {
     fill(&mut subnet.id, if ids.name.is_empty() { &ids.id } else { &ids.name });
+    if let Some(edge) = &ids.edge {
+        // Upstream's machines use no subnet of an edge zone by themselves.
+        fill(&mut subnet.zone_type, edge.zone_type.word());
+        edge.parent.iter().for_each(|parent| fill(&mut subnet.parent_zone_name, parent));
+    }
     let is_name = subnet.id.as_ref() != Some(&ids.id);
     note(&mut subnet.others, "resourceID", is_name.then_some(&*ids.id));
 }
@@ -109,6 +115,7 @@ mod tests {
             cidr: cidr.parse().unwrap(),
             ipv6: None,
             zone: "us-east-2a".to_owned(),
+            edge: None,
             public,
             route_table: Some(format!("rtb-of-{id}")),
             nat_gateway: public.then(|| "nat-1".to_owned()),
@@ -117,6 +124,7 @@ mod tests {
             vpc: "vpc-1".to_owned(),
             cidr: "10.0.0.0/16".parse().unwrap(),
             internet_gateway: Some("igw-1".to_owned()),
+            carrier_gateway: None,
             subnets: vec![
                 subnet("subnet-1", "c-public", "10.0.0.0/20", true),
                 subnet("subnet-2", "", "10.0.64.0/18", false),

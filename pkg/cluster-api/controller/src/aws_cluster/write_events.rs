@@ -78,6 +78,8 @@ fn reasons_of(action: &Action) -> [&'static str; 2] {
         Action::DeleteInternetGateway { .. } => reasons!("DeleteInternetGateway"),
         Action::CreateEgressOnlyGateway { .. } => reasons!("CreateEgressOnlyInternetGateway"),
         Action::DeleteEgressOnlyGateway { .. } => reasons!("DeleteEgressOnlyInternetGateway"),
+        Action::CreateCarrierGateway { .. } => reasons!("CreateCarrierGateway"),
+        Action::DeleteCarrierGateway { .. } => reasons!("DeleteCarrierGateway"),
         Action::AllocateAddress { .. } => reasons!("AllocateAddress"),
         Action::ReleaseAddress { .. } => reasons!("ReleaseEIP"),
         Action::CreateNatGateway { .. } | Action::CreateRegionalNatGateway { .. } => {

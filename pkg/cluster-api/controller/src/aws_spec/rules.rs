@@ -1,10 +1,11 @@
-//! Ingress rules of security groups, as the spec of an AWSCluster states them; which fields of
-//! upstream ask for what is not built.
+//! Ingress rules of security groups, as the spec of an AWSCluster states them; its zones that AWS is asked
+//! about; which fields of upstream ask for what is not built.
 
-use aws_network::{IngressRuleSpec, Role, SpecError};
+use aws::FoundZone;
+use aws_network::{IngressRuleSpec, Role, SpecError, Zone, ZoneType};
 use serde_json::Value;
 
-use crate::api::aws_cluster::IngressRule;
+use crate::api::aws_cluster::{AwsClusterSpec, IngressRule};
 
 /// The roles that a spec may name.
 pub(super) const ROLES: &str = "bastion, node, controlplane, apiserver-lb or lb";
@@ -59,6 +60,43 @@ pub(super) fn wrong_word(path: &str, value: &str, right: &str) -> SpecError {
     SpecError::new(path, format!("{value:?} is not {right}"))
 }
 
+/// The zones of subnets that may be edge zones, with the number of the subnet. The name of an availability
+/// zone is that of its region and a letter.
+pub(crate) fn named_edges(spec: &AwsClusterSpec) -> impl Iterator<Item = (usize, &str)> {
+    let subnets = spec.network().into_iter().flat_map(|network| &network.subnets).enumerate();
+    subnets.filter_map(|(index, subnet)| {
+        let said = |field: &'_ Option<String>| field.as_ref().is_some_and(|it| !it.is_empty());
+        let zone = subnet.availability_zone.as_deref().filter(|zone| !zone.is_empty())?;
+        let is_far = zone.strip_prefix(&*spec.region).is_some_and(|rest| rest.starts_with('-'));
+        let is_usual = subnet.zone_type.as_deref() == Some(ZoneType::AvailabilityZone.word());
+        let is_said = said(&subnet.parent_zone_name) || (said(&subnet.zone_type) && !is_usual);
+        (is_far || is_said).then_some((index, zone))
+    })
+}
+
+/// What AWS says of these zones, or why subnets cannot be there.
+pub(crate) fn usable_zones(
+    spec: &AwsClusterSpec,
+    all: &[FoundZone],
+) -> Result<Vec<Zone>, Vec<SpecError>> {
+    let (mut known, mut errors) = (Vec::new(), Vec::new());
+    for (index, name) in named_edges(spec) {
+        let problem = match all.iter().find(|it| it.zone.name == name) {
+            None => format!("AWS has no zone {name} in {}", spec.region),
+            Some(found) if !found.is_opted_in => {
+                format!("{name}: opt in to zone group {} first", found.group)
+            }
+            Some(found) => {
+                known.extend(Some(found.zone.clone()).filter(|zone| !known.contains(zone)));
+                continue;
+            }
+        };
+        let path = format!("spec.network.subnets[{index}].availabilityZone");
+        errors.push(SpecError::new(path, problem));
+    }
+    if errors.is_empty() { Ok(known) } else { Err(errors) }
+}
+
 /// Whether a field of upstream asks for something that is not built. Upstream stores its defaults in
 /// the spec, and what they say is what is made here.
 pub(super) fn asks_for_more(field: &str, value: &Value) -> bool {
@@ -72,7 +110,6 @@ pub(super) fn asks_for_more(field: &str, value: &Value) -> bool {
         "availabilityZoneUsageLimit" => Value::from(3),
         "availabilityZoneSelection" => Value::from("Ordered"),
         "subnetSchema" => Value::from("PreferPrivate"),
-        "zoneType" => Value::from("availability-zone"),
         "privateDnsHostnameTypeOnLaunch" => Value::from("ip-name"),
         "targetGroupIPType" => Value::from("ipv4"),
         _ => Value::Null,

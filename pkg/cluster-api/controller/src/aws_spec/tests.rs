@@ -1,3 +1,4 @@
+use aws::FoundZone;
 use aws_network::{DEFAULT_OWNER_TAG, Desired, LoadBalancerKind, Scheme};
 use serde_json::{Value, json};
 
@@ -18,6 +19,7 @@ fn given(owner: Dialect) -> Circumstances {
         namespace: "default".to_owned(),
         owner,
         zones: ["a", "b", "c"].map(|zone| format!("us-east-2{zone}")).to_vec(),
+        known_zones: Vec::new(),
         api_port: 6443,
         pods_in_vpc: false,
         applied_tags: BTreeSet::new(),
@@ -146,11 +148,11 @@ fn fields_of_upstream_that_are_not_acted_upon_are_named_and_those_it_only_writes
     let spec = json!({"region": "r", "network": {
         "vpc": {"tags": {"a": "b"}, "internetGatewayId": "igw-1",
             "ipv6": {"cidrBlock": "2001:db8::/56", "poolId": "p", "egressOnlyInternetGatewayId": "eigw-1"}},
-        "subnets": [{"cidrBlock": "10.0.0.0/24", "natGatewayId": "nat-1", "zoneType": "local-zone"}]}});
+        "subnets": [{"cidrBlock": "10.0.0.0/24", "natGatewayId": "nat-1"}]}});
     let unsupported = wanted(spec, NEWER).unwrap().unsupported;
     let errors = refuse_unsupported(&unsupported).unwrap_err();
     let messages: Vec<_> = errors.iter().map(ToString::to_string).collect();
-    let expected = ["vpc.ipv6.cidrBlock", "vpc.ipv6.poolId", "subnets[0].zoneType"]
+    let expected = ["vpc.ipv6.cidrBlock", "vpc.ipv6.poolId"]
         .map(|field| format!("cannot use spec.network.{field}: not supported yet"));
     assert_eq!(messages, expected);
 }
@@ -307,6 +309,57 @@ fn zones_are_asked_for_only_where_subnets_have_to_be_chosen() {
     assert!(needs(json!({"network": {"vpc": {"cidrBlock": "10.0.0.0/16"}}})));
     assert!(!needs(json!({"network": {"vpc": {"id": "vpc-1"}}})));
     assert!(!needs(json!({"networkSpec": {"subnets": [{"cidrBlock": "10.0.0.0/24"}]}})));
+}
+
+#[test]
+fn aws_is_asked_about_zones_that_may_be_edge_zones_and_subnets_wait_for_the_opt_in() {
+    let spec = |subnets: Value| -> AwsClusterSpec {
+        let spec = json!({"region": "us-east-2", "network": {"subnets": subnets}});
+        serde_json::from_value(spec).unwrap()
+    };
+    let named = spec(json!([
+        {"availabilityZone": "us-east-2a", "zoneType": "availability-zone", "parentZoneName": ""},
+        {"availabilityZone": "us-east-2-lcl-1a"},
+        {"availabilityZone": "us-east-2b", "zoneType": "local-zone"},
+        {"availabilityZone": "us-east-2c", "parentZoneName": "us-east-2a"},
+        {"id": "subnet-1", "zoneType": "local-zone"},
+    ]));
+    let found: Vec<_> = named_edges(&named).collect();
+    assert_eq!(found, [(1, "us-east-2-lcl-1a"), (2, "us-east-2b"), (3, "us-east-2c")]);
+    let zone = |name: &str, zone_type, is_opted_in| FoundZone {
+        zone: Zone { name: format!("us-east-2{name}"), zone_type, parent: None },
+        group: format!("us-east-2{name}").trim_end_matches('a').to_owned(),
+        is_opted_in,
+        is_available: true,
+    };
+    let all = |is_opted_in| {
+        let regular = ["a", "b", "c"].map(|it| zone(it, ZoneType::AvailabilityZone, true));
+        let local = zone("-lcl-1a", ZoneType::LocalZone, is_opted_in);
+        [&regular[..], &[local]].concat()
+    };
+    let known = usable_zones(&named, &all(true)).unwrap();
+    let names: Vec<_> = known.iter().map(|it| &*it.name).collect();
+    assert_eq!(names, ["us-east-2-lcl-1a", "us-east-2b", "us-east-2c"]);
+    let refused = |spec: &AwsClusterSpec| -> Vec<_> {
+        let errors = usable_zones(spec, &all(false)).unwrap_err();
+        errors.iter().map(ToString::to_string).collect()
+    };
+    let path = "cannot use spec.network.subnets";
+    assert_eq!(
+        refused(&named),
+        [format!(
+            "{path}[1].availabilityZone: us-east-2-lcl-1a: opt in to zone group us-east-2-lcl-1 first"
+        )]
+    );
+    assert_eq!(
+        refused(&spec(json!([{"availabilityZone": "us-east-2-x-1a"}]))),
+        [format!("{path}[0].availabilityZone: AWS has no zone us-east-2-x-1a in us-east-2")]
+    );
+    let defaults: Vec<_> = all(true).into_iter().filter(FoundZone::is_default).collect();
+    assert_eq!(defaults.len(), 3, "no edge zone is chosen");
+    let wrong = json!({"region": "us-east-2", "network": {"subnets": [{"zoneType": "moon"}]}});
+    let error = wanted(wrong, NEWER).unwrap_err().remove(0).to_string();
+    assert!(error.starts_with(&format!("{path}[0].zoneType: \"moon\" is not")), "{error}");
 }
 
 #[test]

@@ -22,6 +22,9 @@ pub struct CreateRouteInput {
     pub nat_gateway_id: ::std::option::Option<::std::string::String>,
 }
 impl CreateRouteInput {
+    pub fn carrier_gateway_id(&self) -> ::std::option::Option<&str> {
+        self.carrier_gateway_id.as_deref()
+    }
     pub fn route_table_id(&self) -> ::std::option::Option<&str> {
         self.route_table_id.as_deref()
     }
@@ -85,6 +88,10 @@ impl CreateRouteInputBuilder {
     }
     pub fn set_local_gateway_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.local_gateway_id = input;
+        self
+    }
+    pub fn carrier_gateway_id(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
+        self.carrier_gateway_id = ::std::option::Option::Some(input.into());
         self
     }
     pub fn set_carrier_gateway_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {

@@ -88,6 +88,10 @@ impl CreateRouteFluentBuilder {
         self.inner = self.inner.set_local_gateway_id(input);
         self
     }
+    pub fn carrier_gateway_id(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
+        self.inner = self.inner.carrier_gateway_id(input.into());
+        self
+    }
     pub fn set_carrier_gateway_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.inner = self.inner.set_carrier_gateway_id(input);
         self

@@ -10,6 +10,9 @@ pub struct DescribeAvailabilityZonesInput {
     pub filters: ::std::option::Option<::std::vec::Vec<crate::types::Filter>>,
 }
 impl DescribeAvailabilityZonesInput {
+    pub fn all_availability_zones(&self) -> ::std::option::Option<bool> {
+        self.all_availability_zones
+    }
     pub fn filters(&self) -> &[crate::types::Filter] {
         self.filters.as_deref().unwrap_or_default()
     }
@@ -29,6 +32,10 @@ pub struct DescribeAvailabilityZonesInputBuilder {
     pub(crate) filters: ::std::option::Option<::std::vec::Vec<crate::types::Filter>>,
 }
 impl DescribeAvailabilityZonesInputBuilder {
+    pub fn all_availability_zones(mut self, input: bool) -> Self {
+        self.all_availability_zones = ::std::option::Option::Some(input);
+        self
+    }
     pub fn filters(mut self, input: crate::types::Filter) -> Self {
         let mut v = self.filters.unwrap_or_default();
         v.push(input);

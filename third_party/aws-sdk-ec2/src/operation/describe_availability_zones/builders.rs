@@ -72,6 +72,10 @@ impl DescribeAvailabilityZonesFluentBuilder {
         self.config_override = config_override;
         self
     }
+    pub fn all_availability_zones(mut self, input: bool) -> Self {
+        self.inner = self.inner.all_availability_zones(input);
+        self
+    }
     pub fn filters(mut self, input: crate::types::Filter) -> Self {
         self.inner = self.inner.filters(input);
         self

@@ -23,6 +23,9 @@ pub struct ReplaceRouteInput {
     pub nat_gateway_id: ::std::option::Option<::std::string::String>,
 }
 impl ReplaceRouteInput {
+    pub fn carrier_gateway_id(&self) -> ::std::option::Option<&str> {
+        self.carrier_gateway_id.as_deref()
+    }
     pub fn route_table_id(&self) -> ::std::option::Option<&str> {
         self.route_table_id.as_deref()
     }
@@ -87,6 +90,10 @@ impl ReplaceRouteInputBuilder {
     }
     pub fn set_local_gateway_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {
         self.local_gateway_id = input;
+        self
+    }
+    pub fn carrier_gateway_id(mut self, input: impl ::std::convert::Into<::std::string::String>) -> Self {
+        self.carrier_gateway_id = ::std::option::Option::Some(input.into());
         self
     }
     pub fn set_carrier_gateway_id(mut self, input: ::std::option::Option<::std::string::String>) -> Self {

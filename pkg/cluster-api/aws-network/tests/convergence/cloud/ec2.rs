@@ -65,7 +65,10 @@ impl Cloud {
                 DONE
             }
             Action::SetMapPublicIp { subnet, enabled } => {
-                self.subnets.get(&subnet).ok_or("InvalidSubnetID.NotFound")?;
+                let found = self.subnets.get(&subnet).ok_or("InvalidSubnetID.NotFound")?;
+                if found.zone.contains("-wlz-") {
+                    return Err("InvalidParameterValue");
+                }
                 self.subnets.edit(&subnet, self.now, |found| found.map_public_ip = enabled);
                 DONE
             }
@@ -95,22 +98,10 @@ impl Cloud {
                 self.interfaces.remove(&interface, self.now);
                 DONE
             }
-            Action::CreateEgressOnlyGateway { vpc, tags, .. } => {
-                self.vpcs.get(&vpc).ok_or("InvalidVpcID.NotFound")?;
-                let is_here = |found: &InternetGateway| found.attached_to.as_ref() == Some(&vpc);
-                if self.egress_only.all().iter().any(is_here) {
-                    return Err("Resource.AlreadyAssociated");
-                }
-                let id = self.id("eigw");
-                let gateway = InternetGateway { id: id.clone(), attached_to: Some(vpc), tags };
-                self.egress_only.put(&id, self.now, gateway);
-                made(&id)
-            }
-            Action::DeleteEgressOnlyGateway { gateway } => {
-                self.egress_only.get(&gateway).ok_or("InvalidGatewayID.NotFound")?;
-                self.egress_only.remove(&gateway, self.now);
-                DONE
-            }
+            gateway @ (Action::CreateEgressOnlyGateway { .. }
+            | Action::DeleteEgressOnlyGateway { .. }
+            | Action::CreateCarrierGateway { .. }
+            | Action::DeleteCarrierGateway { .. }) => self.call_attached(gateway),
             gateway @ (Action::CreateInternetGateway { .. }
             | Action::AttachInternetGateway { .. }
             | Action::DetachInternetGateway { .. }
@@ -119,11 +110,71 @@ impl Cloud {
         }
     }
 
+    /// A VPC has one of each kind, and a carrier gateway only if it has a subnet in a wavelength zone.
+    fn call_attached(&mut self, action: Action) -> Called {
+        match action {
+            Action::CreateEgressOnlyGateway { vpc, tags, .. } => {
+                let gateway = self.attached("eigw", vpc, tags)?;
+                let has_one = |it: &InternetGateway| it.attached_to == gateway.attached_to;
+                if self.egress_only.all().iter().any(has_one) {
+                    return Err("Resource.AlreadyAssociated");
+                }
+                let id = gateway.id.clone();
+                self.egress_only.put(&id, self.now, gateway);
+                made(&id)
+            }
+            Action::CreateCarrierGateway { vpc, tags, .. } => {
+                let is_far = |it: &Subnet| it.vpc == vpc && it.zone.contains("-wlz-");
+                if !self.subnets.all().iter().any(is_far) {
+                    return Err("InvalidParameterValue");
+                }
+                let gateway = self.attached("cagw", vpc, tags)?;
+                let has_one = |it: &InternetGateway| it.attached_to == gateway.attached_to;
+                if self.carriers.all().iter().any(has_one) {
+                    return Err("Resource.AlreadyAssociated");
+                }
+                let id = gateway.id.clone();
+                self.carriers.put(&id, self.now, InternetGateway { pending: true, ..gateway });
+                self.later(Due::CarrierReady(id.clone()));
+                made(&id)
+            }
+            Action::DeleteEgressOnlyGateway { gateway } => {
+                self.egress_only.get(&gateway).ok_or("InvalidGatewayID.NotFound")?;
+                self.egress_only.remove(&gateway, self.now);
+                DONE
+            }
+            Action::DeleteCarrierGateway { gateway } => {
+                self.carriers.get(&gateway).ok_or("InvalidCarrierGatewayID.NotFound")?;
+                self.carriers.remove(&gateway, self.now);
+                DONE
+            }
+            other => panic!("{other:?} is no call of attached gateways"),
+        }
+    }
+
+    /// Whether one of these subnets is in an edge zone.
+    pub(super) fn are_far(&self, subnets: &[String]) -> bool {
+        let mut found = subnets.iter().filter_map(|id| self.subnets.get(id));
+        found.any(|it| it.zone.starts_with("us-east-2-"))
+    }
+
+    fn attached(
+        &mut self,
+        prefix: &str,
+        vpc: String,
+        tags: Tags,
+    ) -> Result<InternetGateway, &'static str> {
+        self.vpcs.get(&vpc).ok_or("InvalidVpcID.NotFound")?;
+        let (id, attached_to) = (self.id(prefix), Some(vpc));
+        Ok(InternetGateway { id, attached_to, pending: false, tags })
+    }
+
     fn call_gateway(&mut self, action: Action) -> Called {
         match action {
             Action::CreateInternetGateway { tags } => {
                 let id = self.id("igw");
-                let gateway = InternetGateway { id: id.clone(), attached_to: None, tags };
+                let gateway =
+                    InternetGateway { id: id.clone(), attached_to: None, pending: false, tags };
                 self.gateways.put(&id, self.now, gateway);
                 made(&id)
             }
@@ -192,6 +243,7 @@ impl Cloud {
         let is_used = self.subnets.all().iter().any(|found| found.vpc == vpc)
             || self.gateways.all().iter().any(|found| found.attached_to.as_deref() == Some(vpc))
             || self.egress_only.all().iter().any(|it| it.attached_to.as_deref() == Some(vpc))
+            || self.carriers.all().iter().any(|it| it.attached_to.as_deref() == Some(vpc))
             || self.tables.all().iter().any(|found| found.vpc == vpc && !found.is_main())
             || self.groups.all().iter().any(|found| found.vpc == vpc && found.name != "default")
             || self.nats.all().iter().any(|found| found.vpc == vpc && !found.is_gone());
@@ -288,6 +340,9 @@ impl Cloud {
     ) -> Called {
         if self.vpc_of(&subnet).as_ref() != Some(&vpc) {
             return Err("InvalidSubnetID.NotFound");
+        }
+        if self.are_far(std::slice::from_ref(&subnet)) {
+            return Err("InvalidParameterValue");
         }
         let address = self.addresses.get(&allocation).ok_or("InvalidAllocationID.NotFound")?;
         let ip = address.ip;

@@ -40,6 +40,11 @@ impl Cloud {
                 all.retain(|found| self.is_gateway_in(scope, found));
                 Reply::EgressOnlyGateways(all)
             }
+            Query::CarrierGateways(scope) => {
+                let mut all = self.carriers.at(then);
+                all.retain(|found| self.is_gateway_in(scope, found));
+                Reply::CarrierGateways(all)
+            }
             Query::Addresses => {
                 let mut all = self.addresses.at(then);
                 all.retain(|found| self.is_tagged(&found.tags));
@@ -72,7 +77,7 @@ impl Cloud {
             }
             Query::BastionImage => Reply::BastionImage(Some("ami-ubuntu".to_owned())),
             Query::Residents(vpc) => {
-                let mut gateways = self.egress_only.at(then);
+                let mut gateways = [self.egress_only.at(then), self.carriers.at(then)].concat();
                 gateways.retain(|found| found.attached_to.as_ref() == Some(vpc));
                 let gateways = gateways.into_iter().map(|found| found.id);
                 Reply::Residents(self.residents.iter().cloned().chain(gateways).collect())

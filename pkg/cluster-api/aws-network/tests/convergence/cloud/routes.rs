@@ -100,6 +100,12 @@ impl Cloud {
                     return Err("InvalidGatewayID.NotFound");
                 }
             }
+            Target::CarrierGateway(id) => {
+                let gateway = self.carriers.get(id).ok_or("InvalidGatewayID.NotFound")?;
+                if gateway.pending || gateway.attached_to.as_ref() != Some(&found.vpc) {
+                    return Err("InvalidGatewayID.NotFound");
+                }
+            }
             Target::NatGateway(_) | Target::Other(_) => {}
         }
         self.tables.edit(table, self.now, |found| {

@@ -22,7 +22,7 @@ impl Cloud {
             };
         }
         for id in ids {
-            if !kinds!(id: vpcs subnets gateways egress_only addresses nats tables groups instances)
+            if !kinds!(id: vpcs subnets gateways egress_only carriers addresses nats tables groups instances)
             {
                 return Err("InvalidID.NotFound");
             }
@@ -31,7 +31,7 @@ impl Cloud {
             macro_rules! edit {
                 ($($kind:ident)*) => {$(self.$kind.edit(id, now, |found| change(&mut found.tags));)*};
             }
-            edit!(vpcs subnets gateways egress_only addresses nats tables groups instances);
+            edit!(vpcs subnets gateways egress_only carriers addresses nats tables groups instances);
         }
         DONE
     }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use aws_network::Zone;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -109,6 +110,9 @@ pub(crate) struct Resources {
     /// Zones of the region when subnets were chosen for it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) zones: Vec<String>,
+    /// Zones of the spec that AWS was asked about, since they may be edge zones.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) known_zones: Vec<Zone>,
     /// Since when everything is being deleted, in RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) deleting_since: Option<String>,

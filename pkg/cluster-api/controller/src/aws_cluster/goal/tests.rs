@@ -45,8 +45,9 @@ fn wanted(
     cluster: &Object<Cluster>,
 ) -> Result<Wanted, Vec<SpecError>> {
     let owner = Owner { name: "c".to_owned(), dialect: Dialect::V1Alpha2, cluster: None };
-    let zones = ["us-east-2a".to_owned()];
-    present(object, &owner, cluster, &zones, &options())
+    let of_default_subnets = vec!["us-east-2a".to_owned()];
+    let zones = Zones { of_default_subnets, ..Zones::default() };
+    present(object, &owner, cluster, zones, &options())
 }
 
 #[test]

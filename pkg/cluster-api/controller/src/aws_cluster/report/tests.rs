@@ -19,6 +19,7 @@ fn desired(spec: &Value) -> Desired {
         namespace: "ns".to_owned(),
         owner: crate::api::Dialect::V1Beta2,
         zones: vec!["us-east-2a".to_owned()],
+        known_zones: Vec::new(),
         api_port: 6443,
         pods_in_vpc: false,
         applied_tags: std::collections::BTreeSet::new(),

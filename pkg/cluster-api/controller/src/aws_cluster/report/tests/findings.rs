@@ -29,6 +29,7 @@ fn desired() -> Desired {
         namespace: "ns".to_owned(),
         owner: crate::api::Dialect::V1Beta2,
         zones: Vec::new(),
+        known_zones: Vec::new(),
         api_port: 6443,
         pods_in_vpc: false,
         applied_tags: std::collections::BTreeSet::new(),
