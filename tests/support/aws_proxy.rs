@@ -4,8 +4,7 @@
 //!
 //! | file | part |
 //! |---|---|
-//! | `call.rs` | what is known of a call |
-//! | `fate.rs` | what becomes of it |
+//! | `call.rs` | what is known of a call, and what becomes of it |
 //! | `upstream.rs` | asks moto |
 //! | `permissions.rs` | refuses what the policy does not allow |
 //! | `strict.rs` | refuses what AWS refuses |
@@ -14,6 +13,7 @@
 //! | `answer.rs` | error answers |
 //! | `states.rs` | NAT gateways, associations and load balancers that take their time, or fail |
 //! | `regional.rs` | regional NAT gateways |
+//! | `edge_zones.rs` | local zones and wavelength zones |
 //! | `late.rs` | what was just made, and is not shown yet |
 //! | `neighbours.rs` | resources of others in unusual shapes |
 
@@ -38,8 +38,8 @@ use crate::moto::Moto;
 
 mod answer;
 mod call;
+mod edge_zones;
 mod elements;
-mod fate;
 mod idempotence;
 mod late;
 mod neighbours;
@@ -49,8 +49,7 @@ mod states;
 mod strict;
 mod upstream;
 
-pub use call::Call;
-pub use fate::Fate;
+pub use call::{Call, Fate};
 pub use states::Pace;
 pub use upstream::Upstream;
 
@@ -80,6 +79,7 @@ struct State {
     late: Mutex<late::Late>,
     neighbours: Mutex<neighbours::Neighbours>,
     regional: Mutex<regional::Regional>,
+    edges: Mutex<edge_zones::Edges>,
     permissions: Mutex<permissions::Permissions>,
 }
 
@@ -120,6 +120,7 @@ impl AwsProxy {
             late: Mutex::new(late::Late::never()),
             neighbours: Mutex::default(),
             regional: Mutex::default(),
+            edges: Mutex::default(),
             permissions: Mutex::new(permissions::Permissions::shipped()),
         });
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port");
@@ -243,6 +244,11 @@ impl AwsProxy {
         self.state.permissions.lock().give(action);
     }
 
+    /// Whether the account has opted in to the local zone and the wavelength zone of its region.
+    pub fn opt_in_to_edge_zones(&self, is_opted_in: bool) {
+        self.state.edges.lock().opt_in(is_opted_in);
+    }
+
     /// Empties the server.
     pub async fn reset(&self) {
         self.state.upstream.reset().await;
@@ -252,6 +258,7 @@ impl AwsProxy {
         self.state.late.lock().forget();
         *self.state.neighbours.lock() = neighbours::Neighbours::default();
         *self.state.regional.lock() = regional::Regional::default();
+        *self.state.edges.lock() = edge_zones::Edges::default();
         self.forget();
     }
 }
@@ -345,6 +352,7 @@ async fn answer_to(
         return Response::new(Full::new(Bytes::from(text)));
     }
     let refused = state.regional.lock().refuses(call);
+    let refused = refused.or_else(|| state.edges.lock().refuses(call));
     if let Some((code, page)) = refused {
         return answer::refusal_by(call, code, 400, page);
     }
@@ -352,7 +360,10 @@ async fn answer_to(
     let (status, text) = match regional::create(&state.upstream, &state.regional, call).await {
         Some(Ok(text)) => (http::StatusCode::OK, text),
         Some(Err((code, page))) => return answer::refusal_by(call, code, 400, page),
-        None => state.upstream.forward(head, body).await,
+        None => match edge_zones::create(&state.upstream, &state.edges, call).await {
+            Some(made) => made,
+            None => state.upstream.forward(head, body).await,
+        },
     };
     if !status.is_success() {
         return answer_of(status, text);
@@ -366,6 +377,7 @@ async fn answer_to(
         Ok(text) => text,
         Err(code) => return answer::refusal_by(call, code, 400, "EC2 API, Eventual consistency"),
     };
+    let text = state.edges.lock().shown_in(call, text);
     let text = state.regional.lock().shown_in(call, text);
     answer_of(status, state.neighbours.lock().shown_in(call, text))
 }

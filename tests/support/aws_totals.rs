@@ -8,11 +8,12 @@ use roxmltree::{Document, Node};
 use crate::aws_proxy::Upstream;
 
 /// What stands for one resource in the answer of a describe call of EC2.
-const KINDS: [(&str, &str); 9] = [
+const KINDS: [(&str, &str); 10] = [
     ("DescribeVpcs", "vpcSet"),
     ("DescribeSubnets", "subnetSet"),
     ("DescribeInternetGateways", "internetGatewaySet"),
     ("DescribeEgressOnlyInternetGateways", "egressOnlyInternetGatewaySet"),
+    ("DescribeCarrierGateways", "carrierGatewaySet"),
     ("DescribeAddresses", "addressesSet"),
     ("DescribeNatGateways", "natGatewaySet"),
     ("DescribeRouteTables", "routeTableSet"),

@@ -147,6 +147,13 @@ impl Inventory {
             let line = format!("egress-only at {vpc:?} {}", words(&gateway.tags));
             self.note(&gateway.id, "egress-only".to_owned(), line);
         }
+        let query = Query::CarrierGateways(Scope::Tagged);
+        let Reply::CarrierGateways(found) = read(world, query).await else { panic!("no gateways") };
+        for gateway in found {
+            let vpc = gateway.attached_to.map(|vpc| self.name(&vpc));
+            let line = format!("carrier at {vpc:?} {}", words(&gateway.tags));
+            self.note(&gateway.id, "carrier".to_owned(), line);
+        }
         let Reply::Addresses(found) = read(world, Query::Addresses).await else {
             panic!("no addresses")
         };
@@ -183,7 +190,8 @@ impl Inventory {
                 let target = match &route.target {
                     Target::InternetGateway(id)
                     | Target::NatGateway(id)
-                    | Target::EgressOnlyGateway(id) => self.name(id),
+                    | Target::EgressOnlyGateway(id)
+                    | Target::CarrierGateway(id) => self.name(id),
                     Target::Other(id) => id.clone(),
                 };
                 format!("{} to {target}", canonical(&route.destination))

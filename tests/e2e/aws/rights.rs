@@ -107,5 +107,5 @@ fn the_policy_ends_only_what_has_an_owner_tag() {
             }
         }
     }
-    assert_eq!(guarded, 9);
+    assert_eq!(guarded, 10);
 }

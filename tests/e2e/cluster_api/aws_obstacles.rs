@@ -46,6 +46,67 @@ async fn a_spec_that_cannot_be_used_is_reported_once_until_its_user_corrects_it(
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn subnets_in_edge_zones_wait_for_the_opt_in_and_are_read_from_aws() {
+    let Some(stage) = Stage::set().await else { return };
+    stage.proxy.opt_in_to_edge_zones(false);
+    let before = stage.totals().await;
+    let manager = stage.start_with_aws("--mirror-ids-to-spec");
+    let mut far = spec("10.1.1.0/24");
+    let subnets = far["network"]["subnets"].as_array_mut().unwrap();
+    for (number, zone) in ["us-east-2-lcl-1a", "us-east-2-wl1-cmh-wlz-1"].iter().enumerate() {
+        let cidr = format!("10.1.{}.0/24", number + 2);
+        subnets.push(json!({"cidrBlock": cidr, "availabilityZone": zone, "isPublic": true}));
+    }
+    stage.create(&ours("far", &far));
+    stage.create(&cluster("far"));
+    let refused = stage
+        .until(AWS_CLUSTERS, "far", "waits for the opt-in", |it| {
+            condition(it, "Ready")["reason"] == "InvalidConfiguration"
+        })
+        .await;
+    let message = condition(&refused, "Ready")["message"].as_str().unwrap();
+    for words in [
+        "[2].availabilityZone: us-east-2-lcl-1a: opt in to zone group us-east-2-lcl-1 first",
+        "[3].availabilityZone: us-east-2-wl1-cmh-wlz-1: opt in to zone group us-east-2-wl1 first",
+    ] {
+        assert!(message.contains(words), "{message}");
+    }
+    assert_eq!(stage.writes(), [""; 0]);
+
+    stage.proxy.opt_in_to_edge_zones(true);
+    let of = format!("{AWS_CLUSTERS} far");
+    stage.run(&format!("annotate {of} look=again"));
+    let ready = stage.until(AWS_CLUSTERS, "far", "is ready", is_ready).await;
+    assert_eq!(condition(&ready, "CarrierGatewayReady")["status"], "True");
+    let zones = ready["status"]["failureDomains"].as_array().unwrap();
+    assert_eq!(
+        zones.iter().map(|it| it["name"].as_str().unwrap()).collect::<Vec<_>>(),
+        ["us-east-2a"]
+    );
+    let mirrored = stage
+        .until(AWS_CLUSTERS, "far", "has the ids", |it| {
+            it["spec"]["network"]["vpc"]["carrierGatewayId"].is_string()
+        })
+        .await;
+    let far = &mirrored["spec"]["network"]["subnets"][3];
+    assert_eq!(
+        (&far["zoneType"], &far["parentZoneName"]),
+        (&json!("wavelength-zone"), &json!("us-east-2c"))
+    );
+    stage.proxy.forget();
+    stage.run(&format!("annotate {of} look=once-more"));
+    poll("it has looked", async || (stage.proxy.calls().len() >= 9).then_some(())).await;
+    let asked =
+        stage.proxy.calls().into_iter().filter(|it| it.action == "DescribeAvailabilityZones");
+    assert_eq!((asked.count(), stage.writes()), (0, Vec::new()), "its zones are known");
+
+    stage.run(&format!("delete {CLUSTERS} far --wait=false"));
+    stage.until_gone(AWS_CLUSTERS, "far").await;
+    assert_eq!(stage.totals().await, before, "nothing is left");
+    stage.end(manager).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_program_without_credentials_says_so_and_one_with_them_goes_on() {
     let Some(stage) = Stage::set().await else { return };
     let manager = stage.start("");

@@ -105,7 +105,7 @@ pub(super) fn of_a_used_group(call: &Call, found: &[Element]) -> bool {
     named(call, "GroupId", users) || others.any(|it| it.names(id))
 }
 
-/// Gateways of three kinds, then the groups of the VPC. moto itself looks for subnets and route tables.
+/// Gateways of four kinds, then the groups of the VPC. moto itself looks for subnets and route tables.
 pub(super) fn of_a_used_vpc(call: &Call, found: &[Element]) -> bool {
     let (groups, users) = found.split_last().expect("groups are read last");
     let mut names = groups.set("securityGroupInfo").iter().map(|it| it.text_of("groupName"));

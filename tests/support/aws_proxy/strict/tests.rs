@@ -59,6 +59,8 @@ const NAT_THAT_IS_GONE: &str = "<natGatewaySet><item><natGatewayId>nat-1</natGat
 const GATEWAY: &str = "<item><internetGatewayId>igw-1</internetGatewayId><attachmentSet><item>\
     <vpcId>vpc-1</vpcId></item></attachmentSet></item>";
 const GATEWAY_ELSEWHERE: &str = "<item><internetGatewayId>igw-1</internetGatewayId></item>";
+const CARRIER: &str = "<carrierGatewaySet><item><carrierGatewayId>cagw-1</carrierGatewayId>\
+    <state>available</state><vpcId>vpc-1</vpcId></item></carrierGatewaySet>";
 const TABLE: &str = "<routeTableSet><item><routeTableId>rtb-1</routeTableId><vpcId>vpc-1</vpcId>\
     <associationSet><item><subnetId>subnet-1</subnetId></item></associationSet></item></routeTableSet>";
 const SUBNET: &str =
@@ -120,6 +122,8 @@ const CASES: &[Case] = &[
     case(Ec2, "CreateEgressOnlyInternetGateway", &[("VpcId", "vpc-1")],
         &[(Ec2, "DescribeEgressOnlyInternetGateways", GATEWAY)],
         &[(Ec2, "DescribeEgressOnlyInternetGateways", GATEWAY_ELSEWHERE)], "Resource.AlreadyAssociated"),
+    case(Ec2, "CreateCarrierGateway", &[("VpcId", "vpc-1")],
+        &[(Ec2, "DescribeCarrierGateways", CARRIER)], &[], "Resource.AlreadyAssociated"),
     case(Ec2, "CreateNatGateway", &[("SubnetId", "subnet-1")], &[(Ec2, "DescribeSubnets", SUBNET)],
         &[(Ec2, "DescribeSubnets", SUBNET), (Ec2, "DescribeInternetGateways", GATEWAY)], "Gateway.NotAttached"),
     case(Ec2, "CreateRoute", &[("NatGatewayId", "nat-1")], &[(Ec2, "DescribeNatGateways", NAT)],
@@ -154,6 +158,8 @@ const CASES: &[Case] = &[
         "DependencyViolation"),
     case(Ec2, "DeleteVpc", &[("VpcId", "vpc-1")], &[(Ec2, "DescribeInternetGateways", GATEWAY)],
         &[(Ec2, "DescribeInternetGateways", GATEWAY_ELSEWHERE)], "DependencyViolation"),
+    case(Ec2, "DeleteVpc", &[("VpcId", "vpc-1")], &[(Ec2, "DescribeCarrierGateways", CARRIER)], &[],
+        "DependencyViolation"),
     case(Ec2, "DetachInternetGateway", &[("VpcId", "vpc-1")], &[(Ec2, "DescribeNatGateways", NAT)],
         &[(Ec2, "DescribeNatGateways", NAT_THAT_IS_GONE)], "DependencyViolation"),
     case(Ec2, "DetachInternetGateway", &[("VpcId", "vpc-1")],
