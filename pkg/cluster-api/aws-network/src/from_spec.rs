@@ -144,6 +144,12 @@ fn read_subnets(
     Some(subnets)
 }
 
+/// Whether AWS can have chosen this as the id of a subnet: a template of upstream has names such as `subnet-zone-2`.
+fn is_id(text: &str) -> bool {
+    let number = text.strip_prefix("subnet-").unwrap_or_default();
+    !number.is_empty() && number.bytes().all(|it| it.is_ascii_hexdigit())
+}
+
 fn read_subnet(
     spec: &Spec,
     edges: &EdgeZones,
@@ -153,7 +159,7 @@ fn read_subnet(
 ) -> DesiredSubnet {
     let path = format!("spec.network.subnets[{index}]");
     let (id, name) = match &subnet.id {
-        Some(id) if id.starts_with("subnet-") => (Some(id.clone()), None),
+        Some(id) if is_id(id) => (Some(id.clone()), None),
         other => (None, other.clone()),
     };
     let cidr = subnet

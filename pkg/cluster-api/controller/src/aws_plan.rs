@@ -227,4 +227,79 @@ mod tests {
         let made = ["CreateVpc", "CreateSubnet", "CreateNatGateway", "CreateLoadBalancer"];
         assert_eq!(made.map(|operation| count(said, operation)), [0, 0, 0, 1]);
     }
+
+    /// All kinds of resources that upstream's provider makes for an AWSCluster, by what creates them.
+    const KINDS: [&str; 12] = [
+        "CreateVpc",
+        "CreateSubnet",
+        "CreateInternetGateway",
+        "CreateEgressOnlyInternetGateway",
+        "AllocateAddress",
+        "CreateNatGateway",
+        "CreateRouteTable",
+        "CreateSecurityGroup",
+        "RunInstances",
+        "CreateLoadBalancer",
+        "CreateTargetGroup",
+        "CreateListener",
+    ];
+
+    /// By upstream's book: a VPC of three zones, in each a public and a private subnet with route tables and a NAT
+    /// gateway; four groups; a load balancer.
+    const CLASSIC: [usize; 12] = [1, 6, 1, 0, 3, 3, 6, 4, 0, 1, 0, 0];
+    const NETWORK: [usize; 12] = [1, 6, 1, 0, 3, 3, 6, 4, 0, 1, 1, 1];
+    const DUAL_STACK: [usize; 12] = [1, 6, 1, 1, 3, 3, 6, 4, 0, 1, 1, 1];
+
+    #[test]
+    fn the_templates_of_upstream_lead_to_its_inventory_or_are_refused() {
+        let all = "../../../tests/cluster-api-provider-aws/objects.yaml";
+        let all =
+            std::fs::read_to_string(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(all));
+        let zones = ["a", "b", "c", "d"].map(|zone| format!("us-west-2{zone}")).to_vec();
+        let all = all.unwrap().replace("aws-availability-zone-1", &zones[0]);
+        let all = all.replace("aws-availability-zone-2", &zones[1]);
+        let all: Vec<Value> = serde_saphyr::from_str(&all).unwrap();
+        let mut objects = Vec::new();
+        for mut object in all {
+            if object["kind"] == "AWSClusterTemplate" {
+                object["kind"] = json!("AWSCluster");
+                object["spec"] = object["spec"]["template"]["spec"].clone();
+                object["spec"]["region"] = json!("us-west-2");
+            }
+            if object["kind"] == "AWSCluster" {
+                objects.push(object);
+            }
+        }
+        let bucket = Err("spec.s3Bucket");
+        let limit = Err("spec.network.vpc.availabilityZoneUsageLimit");
+        let wanted = [
+            Ok(DUAL_STACK),
+            Ok(DUAL_STACK),
+            bucket,
+            Ok(DUAL_STACK),
+            Ok(NETWORK),
+            Ok(NETWORK),
+            limit,
+            Ok(CLASSIC),
+            Ok(CLASSIC),
+            limit,
+            bucket,
+            // In a VPC of its user.
+            limit,
+            Ok([1, 4, 1, 0, 2, 2, 4, 4, 0, 1, 0, 0]),
+            limit,
+            limit,
+            limit,
+            Ok(CLASSIC),
+        ];
+        let planned = of_manifests(&objects, &Given { zones, ..given() });
+        assert_eq!(planned.len(), wanted.len());
+        for ((object, planned), wanted) in objects.iter().zip(&planned).zip(wanted) {
+            let found = match &planned.outcome {
+                Ok(said) => Ok(KINDS.map(|operation| count(said, operation))),
+                Err(errors) => Err(&*errors[0].path),
+            };
+            assert_eq!(found, wanted, "{object}: {:#?}", planned.outcome);
+        }
+    }
 }

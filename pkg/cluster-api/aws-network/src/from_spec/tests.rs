@@ -271,11 +271,16 @@ fn a_vpc_that_exists_needs_no_sizes_and_no_nat_gateways() {
 
 #[test]
 fn an_id_that_is_none_is_the_name_of_a_new_subnet() {
-    let desired = desired(|spec| spec.subnets[0].id = Some("front".to_owned()));
-    assert_eq!(
-        (desired.subnets[0].id.as_deref(), desired.subnets[0].name.as_deref()),
-        (None, Some("front"))
-    );
+    for (text, id, name) in [
+        ("front", None, Some("front")),
+        ("subnet-zone-2", None, Some("subnet-zone-2")),
+        ("subnet-", None, Some("subnet-")),
+        ("subnet-0a1b2c3d", Some("subnet-0a1b2c3d"), None),
+    ] {
+        let desired = desired(|spec| spec.subnets[0].id = Some(text.to_owned()));
+        let subnet = &desired.subnets[0];
+        assert_eq!((subnet.id.as_deref(), subnet.name.as_deref()), (id, name), "{text}");
+    }
 }
 
 #[test]

@@ -343,7 +343,7 @@ fn a_subnet_that_does_not_exist_says_nothing_against_its_vpc() {
     let mut spec = seed();
     let mut world = World::new(Nature::PROMPT, 4);
     world.run(&present(&spec), &mut |_| None);
-    spec.subnets[0].id = Some("subnet-nope".to_owned());
+    spec.subnets[0].id = Some("subnet-0".to_owned());
     let goal = present(&spec);
     let aws_network::Goal::Present(desired) = &goal else { panic!() };
     let (reconciliation, _) = world.run_once_for(&goal, 100);

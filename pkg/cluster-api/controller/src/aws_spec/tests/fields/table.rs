@@ -192,7 +192,7 @@ fn subnets() -> Vec<Row> {
             [two(more("10.66.0.128/27")), two(more("10.66.0.160/27")), two(more("10.9.0.0/24"))],
         )
         .needs("subnets", json!([two(Value::Null)[0]])),
-        acts("subnets[].id", [json!("one"), json!("two"), json!("subnet-none")]),
+        acts("subnets[].id", [json!("one"), json!("two"), json!("subnet-0")]),
         still("subnets[].resourceID", [json!("subnet-8"), json!("subnet-9")]),
         acts(
             "subnets[].cidrBlock",
