@@ -24,7 +24,8 @@ pub enum Answer {
 /// A watch that was opened.
 #[derive(Clone, Debug)]
 pub struct Watch {
-    kind: Kind,
+    /// The kind.
+    pub kind: Kind,
     namespace: String,
     wants_metadata: bool,
     /// Events after this version are sent.
@@ -47,7 +48,7 @@ pub fn answer(store: &mut Store, call: &Call, cached: u64) -> Answer {
     let answer = match (call.method.clone(), target.key.name.is_empty()) {
         (Method::GET, true) if call.is_watch() => open_watch(store, call, &target, cached),
         (Method::GET, true) => list(store, call, &target, cached),
-        (Method::GET, false) => read(store, call, &target),
+        (Method::GET, false) => read(store, call, &target, cached),
         _ => writes::write(store, call, &target),
     };
     answer.unwrap_or_else(Answer::from)
@@ -71,8 +72,12 @@ fn other(call: &Call) -> Answer {
     Refusal::new(404, "NotFound", message).into()
 }
 
-fn read(store: &Store, call: &Call, target: &Target) -> Result<Answer, Refusal> {
-    let found = store.get(&target.key);
+fn read(store: &Store, call: &Call, target: &Target, cached: u64) -> Result<Answer, Refusal> {
+    // A version lets the server answer from its cache.
+    let found = match version(call, "resourceVersion")? {
+        None => store.get(&target.key),
+        Some(at) => store.get_at(&target.key, cached.max(at)),
+    };
     let found = found.ok_or_else(|| Refusal::about(target, 404, "NotFound", ""))?;
     Ok(whole(200, call, found))
 }

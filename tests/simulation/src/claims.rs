@@ -61,6 +61,8 @@ struct Foreign {
 pub(crate) struct Claims {
     wire: BTreeMap<u64, Sent>,
     terms: Vec<Term>,
+    /// Requests for consistent lists of Nodes that were not answered yet, and their terms.
+    asked: BTreeMap<u64, usize>,
     foreign: Vec<Foreign>,
     /// UIDs of two Nodes that may have the same addresses: another allocator wrote those of the first, and the
     /// PATCH for the second was decided before its process could know.
@@ -146,17 +148,20 @@ impl Claims {
         }
     }
 
-    /// A process made a consistent list of Nodes.
-    pub(crate) fn lists(&mut self, process: usize) {
+    /// A process asks for a consistent list of Nodes.
+    pub(crate) fn asks(&mut self, number: u64, process: usize) {
         self.begins(process);
-        if let Some(term) = self.terms.iter_mut().rev().find(|term| term.process == process) {
-            term.has_listed = true;
+        if let Some(term) = self.terms.iter().rposition(|term| term.process == process) {
+            self.asked.insert(number, term);
         }
     }
 
-    /// Whether the process has a term.
-    pub(crate) fn has_term(&self, process: usize) -> bool {
-        self.terms.iter().any(|term| term.process == process)
+    /// The answer of this request comes to its process: if it is a consistent list that was begun in a term, the
+    /// process may write in that term.
+    pub(crate) fn delivers(&mut self, number: u64) {
+        if let Some(term) = self.asked.remove(&number) {
+            self.terms[term].has_listed = true;
+        }
     }
 
     fn begins(&mut self, process: usize) {

@@ -9,6 +9,7 @@
 //! | `world.rs`, `claims.rs` | the state of a run, and what must hold after each step |
 //! | `wire.rs`, `replica.rs` | the way of requests; the processes |
 //! | `life.rs` | edits and failures, and the end of a run |
+//! | `sieve.rs` | a scenario that is perturbed at every point |
 //! | `members.rs` | member clusters, and what their objects may say of them |
 //! | `shrink.rs` | [`shrink`]: fewer faults, Nodes and seconds for the same violation |
 
@@ -20,6 +21,7 @@ mod members;
 mod plan;
 mod replica;
 mod shrink;
+pub mod sieve;
 pub mod store;
 mod wire;
 mod world;
@@ -29,8 +31,9 @@ use std::collections::BTreeMap;
 
 use tokio::runtime::Builder;
 
-pub use plan::{Number, Plan, number_of};
+pub use plan::{Moment, Number, Plan, Script, number_of};
 pub use shrink::shrink;
+use sieve::Record;
 use world::World;
 
 /// The end of a run.
@@ -46,6 +49,8 @@ pub struct Report {
     pub steps: u64,
     /// The lines of the trace, if the plan keeps them.
     pub trace: Vec<String>,
+    /// What a script did.
+    pub record: Record,
 }
 
 /// Runs a plan.
@@ -69,6 +74,7 @@ pub fn run(plan: &Plan) -> std::io::Result<Report> {
             reach: state.reach_with_terms(),
             steps: state.steps,
             trace: std::mem::take(&mut state.trace),
+            record: std::mem::take(&mut state.record),
         })
     });
     drop(runtime);

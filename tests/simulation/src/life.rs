@@ -15,8 +15,9 @@ use crate::api::Answer;
 use crate::call::Call;
 use crate::claims::cidrs;
 use crate::members::{MEMBERS, all_ready, follow_one};
-use crate::plan::{LIFE, Number};
+use crate::plan::{Fate, LIFE, Number};
 use crate::replica::{BLOCKS, REPLICAS, jump, keep_running, kill, start_clocks};
+use crate::sieve::play;
 use crate::world::{Process, State, World};
 
 /// Time in which the cluster comes to rest: a lease runs out, outcomes are settled, and waits that doubled
@@ -37,16 +38,32 @@ fn blocks() -> impl Iterator<Item = IpNet> {
 /// Lives to the end of the plan.
 pub(crate) async fn live(world: &World) {
     start_clocks();
-    let (nodes, busy) = world.with(|state| {
+    let (nodes, script) = world.with(|state| {
         for node in 0..state.plan.nodes / 2 {
-            state.edit(Method::POST, &node_of(node));
+            state.join(node);
         }
         state.register_members();
-        (state.plan.nodes, state.plan.busy)
+        (state.plan.nodes, state.plan.script)
     });
     for slot in 0..REPLICAS {
         tokio::spawn(keep_running(world.clone(), slot));
     }
+    match script {
+        Some(script) => play(world, script).await,
+        None => fail_at_random(world, nodes).await,
+    }
+    world.with(|state| {
+        state.is_busy = false;
+        state.cure_members();
+        state.processes.iter().for_each(Process::resume);
+        state.note(|| "all is well from now on".to_owned());
+    });
+    settle(world, nodes).await;
+}
+
+/// Faults and edits of the plan.
+async fn fail_at_random(world: &World, nodes: u64) {
+    let busy = world.with(|state| state.plan.busy);
     let end = Instant::now() + busy;
     for number in 0.. {
         let number = Number(LIFE, number);
@@ -59,13 +76,6 @@ pub(crate) async fn live(world: &World) {
             happen(world, number, &mut rng, nodes);
         }
     }
-    world.with(|state| {
-        state.is_busy = false;
-        state.cure_members();
-        state.processes.iter().for_each(Process::resume);
-        state.note(|| "all is well from now on".to_owned());
-    });
-    settle(world, nodes).await;
 }
 
 fn happen(world: &World, number: Number, rng: &mut SmallRng, nodes: u64) {
@@ -106,17 +116,17 @@ fn happen(world: &World, number: Number, rng: &mut SmallRng, nodes: u64) {
     }
 }
 
-fn name_of(node: u64) -> String {
+pub(crate) fn name_of(node: u64) -> String {
     format!("node-{node}")
 }
 
-fn node_of(node: u64) -> Value {
+pub(crate) fn node_of(node: u64) -> Value {
     json!({"metadata": {"name": name_of(node)}, "spec": {}})
 }
 
 impl State {
     /// The process that lives in this place.
-    fn alive(&self, slot: usize) -> Option<usize> {
+    pub(crate) fn alive(&self, slot: usize) -> Option<usize> {
         self.processes.iter().rposition(|it| it.slot == slot && it.is_alive)
     }
 
@@ -157,8 +167,11 @@ impl State {
         self.give_as_another(number, rng, *block, name_of(node), "");
     }
 
-    /// Another allocator gives a Node the block that a PATCH for the Node `patched` under way has.
-    pub(crate) fn contest(&mut self, number: Number, patched: &str) {
+    /// Another allocator may give a Node the block that a PATCH of another one has, which meets a fault.
+    pub(crate) fn contest(&mut self, call: &Call, fate: Fate, number: Number) {
+        let patched = call.target().filter(|it| it.kind.resource == "nodes" && fate.is_contested);
+        let Some(patched) = patched.filter(|_| call.method == Method::PATCH) else { return };
+        let patched = &patched.key.name;
         let mut rng = self.plan.rng(number);
         let node = rng.random_range(0..self.plan.nodes);
         if let Some(block) = self.claims.on_wire_for(patched) {
@@ -199,12 +212,12 @@ impl State {
         nodes.into_iter().map(|node| &**node).collect()
     }
 
-    fn remove(&mut self, name: &str) {
+    pub(crate) fn remove(&mut self, name: &str) {
         self.edit(Method::DELETE, &json!({"metadata": {"name": name}}));
     }
 
     /// An edit of a Node by another client.
-    fn edit(&mut self, method: Method, node: &Value) {
+    pub(crate) fn edit(&mut self, method: Method, node: &Value) {
         let name = node["metadata"]["name"].as_str().unwrap_or_default();
         let name = if method == Method::POST { String::new() } else { format!("/{name}") };
         self.edit_at(method, format!("/api/v1/nodes{name}"), node);
@@ -258,6 +271,7 @@ async fn settle(world: &World, nodes: u64) {
         if more > 0 && (waits || !lost_events) {
             state.violate(format!("C10: {more} writes were sent at rest"));
         }
+        state.ends_script();
         for node in 0..nodes {
             if state.nodes().iter().any(|it| it["metadata"]["name"] == *name_of(node)) {
                 state.remove(&name_of(node));

@@ -5,6 +5,8 @@ use std::cell::RefCell;
 use std::io;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use http::{Method, Uri};
@@ -15,6 +17,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 use tokio::time::{Instant, sleep, sleep_until};
 use transport::{Duplex, dial_by};
 
+use crate::store::Key;
 use crate::world::{State, World};
 
 /// Number of members.
@@ -61,6 +64,8 @@ struct Member {
     condition: Condition,
     /// The first request or connection that failed since the last good answer.
     failing_since: Option<Instant>,
+    /// Since when its object exists.
+    named_since: Option<Instant>,
 }
 
 /// All members.
@@ -68,7 +73,8 @@ pub(crate) struct Members([Member; MEMBERS]);
 
 impl Default for Members {
     fn default() -> Self {
-        Self([Member { condition: Condition::Well, failing_since: None }; MEMBERS])
+        let condition = Condition::Well;
+        Self([Member { condition, failing_since: None, named_since: None }; MEMBERS])
     }
 }
 
@@ -104,12 +110,15 @@ async fn serve(world: &World, member: usize, mut stream: DuplexStream) -> io::Re
         while !head.ends_with(b"\r\n\r\n") {
             head.push(stream.read_u8().await?);
         }
+        let (condition, is_known) =
+            world.with(|state| (state.meet(member), state.has_sent_its_token(member, &head)));
         head.clear();
-        let status = match world.with(|state| state.meet(member)) {
-            Condition::Well => "200 OK",
+        let answered = if is_known { "200 OK" } else { "401 Unauthorized" };
+        let status = match condition {
+            Condition::Well => answered,
             Condition::Slow(by) => {
                 sleep(by).await;
-                "200 OK"
+                answered
             }
             Condition::Failing => "500 Internal Server Error",
             Condition::Refusing => return Ok(()),
@@ -141,12 +150,32 @@ impl State {
         for member in 0..MEMBERS {
             let metadata = json!({"name": name_of(member), "namespace": NAMESPACE});
             let secret = json!({"metadata": metadata, "data": {"token": "dG9rZW4="}});
-            self.edit_at(Method::POST, format!("/api/v1/namespaces/{NAMESPACE}/secrets"), &secret);
-            let endpoint = format!("http://10.1.0.{}", member + MEMBERS);
-            let spec = json!({"apiEndpoint": endpoint, "secretRef": {"name": name_of(member)}});
-            let object = json!({"metadata": metadata, "spec": spec});
-            self.edit_at(Method::POST, path_of_clusters(), &object);
+            self.edit_at(Method::POST, path_of_secrets(), &secret);
+            self.add_member(member);
         }
+    }
+
+    /// Makes the object of a member.
+    pub(crate) fn add_member(&mut self, member: usize) {
+        let metadata = json!({"name": name_of(member), "namespace": NAMESPACE});
+        let endpoint = format!("http://10.1.0.{}", member + MEMBERS);
+        let spec = json!({"apiEndpoint": endpoint, "secretRef": {"name": name_of(member)}});
+        let object = json!({"metadata": metadata, "spec": spec});
+        self.edit_at(Method::POST, path_of_clusters(), &object);
+        self.members.0[member].named_since = Some(Instant::now());
+    }
+
+    /// Deletes the object of a member.
+    pub(crate) fn remove_member(&mut self, member: usize) {
+        let path = format!("{}/{}", path_of_clusters(), name_of(member));
+        self.edit_at(Method::DELETE, path, &Value::Null);
+    }
+
+    /// The member accepts another token from now on, which its Secret has.
+    pub(crate) fn rotate(&mut self, member: usize) {
+        let token = BASE64_STANDARD.encode(format!("token-{}", self.store.revision()));
+        let path = format!("{}/{}", path_of_secrets(), name_of(member));
+        self.edit_at(Method::PATCH, path, &json!({"data": {"token": token}}));
     }
 
     /// A member becomes well or falls ill.
@@ -184,13 +213,39 @@ impl State {
         member.condition
     }
 
-    /// What the object of a member says may be written.
-    pub(crate) fn judge_status(&mut self, before: &Value, after: &Value) {
+    /// Whether a request has the token that the Secret of the member has now.
+    fn has_sent_its_token(&self, member: usize, head: &[u8]) -> bool {
+        let (namespace, name) = (NAMESPACE.to_owned(), name_of(member));
+        let secret = self.store.get(&Key { resource: "secrets", namespace, name });
+        let token =
+            secret.and_then(|it| BASE64_STANDARD.decode(it["data"]["token"].as_str()?).ok());
+        let head = String::from_utf8_lossy(head);
+        let sent = head.lines().find_map(|line| {
+            let (name, value) = line.split_once(": ")?;
+            name.eq_ignore_ascii_case("authorization").then(|| value.strip_prefix("Bearer "))?
+        });
+        token.is_some_and(|token| sent.is_some_and(|sent| sent.as_bytes() == token))
+    }
+
+    /// What a write of a status says of a member may be written, and to the object that it is about.
+    pub(crate) fn judge_status(&mut self, written: &Value, before: &Value, after: &Value) {
         let name = after["metadata"]["name"].as_str().unwrap_or_default();
         let Some(member) = (0..MEMBERS).find(|it| name_of(*it) == name) else { return };
+        if before != after && written["metadata"]["uid"] != after["metadata"]["uid"] {
+            self.violate(format!(
+                "C8: a status of {name} is written without the UID of its object"
+            ));
+        }
         let was_ready = condition(before, "Ready") == Some("True");
         let turns = was_ready && condition(after, "Offline") == Some("True");
-        let failing = self.members.0[member].failing_since.map(|since| since.elapsed());
+        let Member { failing_since, named_since, .. } = self.members.0[member];
+        // In a script no write comes late: a member that refused only a wrong token stays ready.
+        let is_unready = condition(after, "Ready") != Some("True");
+        if was_ready && is_unready && failing_since.is_none() && self.plan.script.is_some() {
+            self.violate(format!("C8: {name}, which is well, is not ready any more"));
+        }
+        // What failed before the object existed counts for no threshold of it.
+        let failing = failing_since.map(|since| since.max(named_since.unwrap_or(since)).elapsed());
         if turns && failing.is_none_or(|time| time < THREE_PROBES) {
             self.violate(format!("C8: {name} is offline after it failed for {failing:?}"));
         }
@@ -201,6 +256,10 @@ impl State {
         let object = clusters.iter().find(|it| it["metadata"]["name"] == *name_of(member));
         object.is_some_and(|it| condition(it, "Ready") == Some("True"))
     }
+}
+
+fn path_of_secrets() -> String {
+    format!("/api/v1/namespaces/{NAMESPACE}/secrets")
 }
 
 fn path_of_clusters() -> String {

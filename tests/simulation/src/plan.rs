@@ -8,6 +8,11 @@ use std::time::Duration;
 use rand::rngs::SmallRng;
 use rand::{RngExt as _, SeedableRng as _};
 
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::sieve::WATCHED;
+
 /// A fault or an edit: what draws it, and its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Number(pub char, pub u64);
@@ -16,6 +21,8 @@ pub struct Number(pub char, pub u64);
 pub(crate) const REQUEST: char = 'r';
 /// Edits of Nodes, and what happens to processes and servers.
 pub(crate) const LIFE: char = 'l';
+/// An event out of order comes that late, unless another one comes before.
+const LATE: Duration = Duration::from_secs(1);
 /// Versions on their way to an API server, which are no faults.
 pub(crate) const LAG: char = 'g';
 
@@ -24,6 +31,9 @@ impl fmt::Display for Number {
         write!(f, "{}{}", self.0, self.1)
     }
 }
+
+/// The command that repeats the run of the variables before it.
+const REPEATS: &str = "cargo test -p simulation --test seeds -- --nocapture a_seed_is_replayed";
 
 /// The plan of a run.
 #[derive(Clone, Debug)]
@@ -43,13 +53,16 @@ pub struct Plan {
     pub only: Option<BTreeSet<Number>>,
     /// The lines of the trace are kept.
     pub keeps_trace: bool,
+    /// What happens in place of random faults and edits.
+    pub script: Option<Script>,
 }
 
 impl Plan {
     /// The plan of a seed.
     pub fn new(seed: u64) -> Self {
         let busy = Duration::from_secs(60);
-        Self { seed, nodes: 8, has_members: true, qps: 4, busy, only: None, keeps_trace: false }
+        let (only, script) = (None, None);
+        Self { seed, nodes: 8, has_members: true, qps: 4, busy, only, keeps_trace: false, script }
     }
 
     /// The random numbers of one decision.
@@ -67,6 +80,9 @@ impl Plan {
     /// The command that repeats the run.
     pub fn command(&self) -> String {
         let Self { seed, nodes, qps, busy, only, .. } = self;
+        if let Some(script) = self.script {
+            return format!("SIMULATION_SCRIPT={script} {REPEATS}");
+        }
         let drawn = Self::new(*seed);
         let mut set = vec![format!("SIMULATION_SEED={seed}")];
         if *nodes != drawn.nodes {
@@ -83,7 +99,7 @@ impl Plan {
             set.push(format!("SIMULATION_ONLY={}", numbers.join(",")));
         }
         let set = set.join(" ");
-        format!("{set} cargo test -p simulation --test seeds -- --nocapture a_seed_is_replayed")
+        format!("{set} {REPEATS}")
     }
 
     /// The plan of the variables that [`Plan::command`] sets.
@@ -91,7 +107,9 @@ impl Plan {
     /// # Panics
     /// One of them cannot be read.
     pub fn of_environment() -> Option<Self> {
-        number_of("SIMULATION_SEED").map(Self::of_seed_and_environment)
+        let script = std::env::var("SIMULATION_SCRIPT").ok();
+        let scripted = script.map(|text| Self::of_script(Script::of_name(&text)));
+        scripted.or_else(|| number_of("SIMULATION_SEED").map(Self::of_seed_and_environment))
     }
 
     /// The plan of a seed, but for what variables of the environment set.
@@ -125,6 +143,93 @@ impl Plan {
 pub fn number_of(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
     Some(text.parse().unwrap_or_else(|_| panic!("{name}={text}: set it to a number")))
+}
+
+/// What differs from the first run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Script {
+    /// Nothing.
+    First,
+    /// At the end of the scenario all processes crash, and the next ones find API servers that show no change after the
+    /// one with this version, for a while.
+    Stale(u64),
+    /// The process that sends the write with this number crashes.
+    Crash(u64, Moment),
+    /// Until `until` no watch of the kind shows its changes from the version `from` on; then it has to list again.
+    Unobserved {
+        /// Plural of the kind.
+        resource: &'static str,
+        /// Version of the first change that is not shown.
+        from: u64,
+        /// Time since the start of the run.
+        until: Duration,
+    },
+}
+
+/// When a process crashes that sends a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// The request does not leave.
+    Before,
+    /// The request is on its way and arrives.
+    During,
+    /// The write is stored, and the answer is on its way.
+    After,
+}
+
+pub(crate) const MOMENTS: [Moment; 3] = [Moment::Before, Moment::During, Moment::After];
+
+impl Moment {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Before => "before",
+            Self::During => "during",
+            Self::After => "after",
+        }
+    }
+}
+
+impl fmt::Display for Script {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::First => write!(f, "first"),
+            Self::Stale(version) => write!(f, "stale-{version}"),
+            Self::Crash(number, moment) => {
+                write!(f, "crash-{}-{number}", moment.name())
+            }
+            Self::Unobserved { resource, from, until } => {
+                write!(f, "unobserved-{resource}-{from}-{}", until.as_millis())
+            }
+        }
+    }
+}
+
+impl Script {
+    /// The script of this name.
+    ///
+    /// # Panics
+    /// It has another form.
+    #[allow(clippy::panic, reason = "a test fails by panicking")]
+    fn of_name(name: &str) -> Self {
+        let parts: Vec<_> = name.split('-').collect();
+        let number = |text: &str| {
+            text.parse().unwrap_or_else(|_| panic!("SIMULATION_SCRIPT={name}: {text} is no number"))
+        };
+        let moment = |text: &str| MOMENTS.into_iter().find(|it| it.name() == text);
+        let kind = |text: &str| WATCHED.into_iter().find(|it| *it == text);
+        match &*parts {
+            ["first"] => Script::First,
+            ["stale", version] => Script::Stale(number(version)),
+            ["crash", text, at] if let Some(moment) = moment(text) => {
+                Script::Crash(number(at), moment)
+            }
+            ["unobserved", text, from, until] if let Some(resource) = kind(text) => {
+                let until = Duration::from_millis(number(until));
+                Script::Unobserved { resource, from: number(from), until }
+            }
+            _ => panic!("SIMULATION_SCRIPT={name}: no script has such a name"),
+        }
+    }
 }
 
 /// What becomes of a request on its way.
@@ -285,4 +390,34 @@ impl Plan {
             halt,
         }
     }
+}
+
+/// The events as a watch sends them that breaks its contract once.
+pub(crate) fn breached(
+    events: Vec<Value>,
+    breach: &mut Option<(u64, Breach)>,
+    held_back: &mut Option<(Value, Instant)>,
+    mut happens: impl FnMut(Breach),
+) -> Vec<Value> {
+    let mut sent = Vec::new();
+    for event in events {
+        match breach {
+            Some((0, kind)) if *kind != Breach::Skipped || event["type"] != "MODIFIED" => {
+                happens(*kind);
+                match kind {
+                    Breach::Skipped => {}
+                    Breach::Doubled => sent.extend([event.clone(), event]),
+                    Breach::Reordered => *held_back = Some((event, Instant::now() + LATE)),
+                }
+                *breach = None;
+                continue;
+            }
+            Some((left, _)) => *left = left.saturating_sub(1),
+            None => {}
+        }
+        sent.push(event);
+        sent.extend(held_back.take().map(|(event, _)| event));
+    }
+    sent.extend(held_back.take_if(|(_, at)| *at <= Instant::now()).map(|(event, _)| event));
+    sent
 }

@@ -16,14 +16,13 @@ use tower::BoxError;
 use transport::{AnswerBody, RequestBody, SendPermit, Wire, WireError};
 
 use crate::api::{Answer, Watch};
-use crate::call::{Call, Refusal};
-use crate::plan::{Breach, Fate, Fault, Number, Share};
+use crate::call::{Call, Refusal, Target};
+use crate::plan::{Breach, Fate, Fault, Moment, Number, Share, breached};
+use crate::replica::kill;
 use crate::world::{State, World};
 
 /// Deadline of a write that names none.
 const DEADLINE: Duration = Duration::from_secs(34);
-/// An event out of order comes that late, unless another one comes before.
-const LATE: Duration = Duration::from_secs(1);
 /// Between two bookmarks of a watch.
 const BOOKMARKS: Duration = Duration::from_secs(60);
 
@@ -47,6 +46,8 @@ struct Carried {
     process: usize,
     call: Call,
     fate: Fate,
+    /// When in it the process crashes.
+    crash: Option<Moment>,
 }
 
 async fn carry(world: &World, process: usize, request: Request<RequestBody>) -> Outcome {
@@ -68,7 +69,7 @@ async fn carry(world: &World, process: usize, request: Request<RequestBody>) -> 
     if fate.fault == Some(Fault::NotSent) {
         world.with(|state| {
             state.count(number, Fault::NotSent.name());
-            contest(state, &call, fate, number);
+            state.contest(&call, fate, number);
         });
         return Err(WireError::unprocessed("connection refused"));
     }
@@ -80,25 +81,30 @@ async fn carry(world: &World, process: usize, request: Request<RequestBody>) -> 
     if !world.with(|state| state.processes[process].is_alive) {
         return std::future::pending().await;
     }
-    let carried = Carried { world: world.clone(), id, number, process, call, fate };
-    world.with(|state| state.send(id, process, &carried.call, knows));
+    let crash = world.with(|state| {
+        let crash = state.sends_in_script(&call);
+        if crash != Some(Moment::Before) {
+            state.send(id, process, &call, knows);
+        }
+        crash
+    });
+    if crash == Some(Moment::Before) {
+        kill(world, process, "crashes before a write");
+        return std::future::pending().await;
+    }
+    let carried = Carried { world: world.clone(), id, number, process, call, fate, crash };
     if let Some(halt) = fate.halt {
         stand_still(world, process, number, halt);
     }
     let (answer, answered) = oneshot::channel();
     tokio::spawn(carried.travel(answer));
+    if crash == Some(Moment::During) {
+        kill(world, process, "crashes during a write");
+    }
     match answered.await {
         Ok(outcome) => outcome,
         // No answer ever comes.
         Err(_) => std::future::pending().await,
-    }
-}
-
-/// Another allocator may take the block of a PATCH of a Node that meets a fault.
-fn contest(state: &mut State, call: &Call, fate: Fate, number: Number) {
-    let patched = call.target().filter(|it| it.kind.resource == "nodes" && fate.is_contested);
-    if let Some(patched) = patched.filter(|_| call.method == Method::PATCH) {
-        state.contest(number, &patched.key.name);
     }
 }
 
@@ -133,7 +139,7 @@ impl Carried {
         sleep(self.fate.travel).await;
         if let Some(fault) = self.fate.fault {
             self.count(fault.name());
-            self.world.with(|state| contest(state, &self.call, self.fate, self.number));
+            self.world.with(|state| state.contest(&self.call, self.fate, self.number));
         }
         if self.fate.fault == Some(Fault::Abandoned) {
             drop(answer.send(Err(WireError::broken("connection reset"))));
@@ -160,6 +166,9 @@ impl Carried {
             return Some(self.refuse(504).await);
         }
         let done = self.apply();
+        if self.crash == Some(Moment::After) {
+            kill(&self.world, self.process, "crashes after a write");
+        }
         sleep(back).await;
         match fault {
             Some(Fault::AnswerReset) => Some(Err(WireError::broken("connection reset"))),
@@ -196,10 +205,13 @@ impl Carried {
             if let Some((Some(before), key)) = written
                 && let Some(after) = state.store.get(&key).cloned()
             {
-                state.judge_status(&before, &after);
+                state.judge_status(&call.json(), &before, &after);
             }
             let is_written = state.store.revision() != before;
             state.writes += u64::from(call.changes_objects());
+            if is_written {
+                state.made_in_script(call);
+            }
             if is_written {
                 let verdict = state.claims.applied(*id);
                 verdict.unwrap_or_else(|claim| state.violate(claim));
@@ -222,15 +234,18 @@ impl Carried {
                     state.claims.wins(self.process);
                 }
             }
-            "nodes" if self.call.method == Method::GET && target.key.name.is_empty() => {
-                let is_consistent = self.call.parameter("resourceVersion").is_empty();
-                let is_list = self.call.parameter("limit") != "1";
-                if is_consistent && is_list && state.claims.has_term(self.process) {
-                    state.claims.lists(self.process);
-                }
+            "nodes" if self.is_consistent_list(&target) => {
+                state.claims.asks(self.id, self.process);
             }
             _ => {}
         }
+    }
+
+    /// Whether it asks for all Nodes as they are now.
+    fn is_consistent_list(&self, target: &Target) -> bool {
+        let is_list = self.call.method == Method::GET && target.key.name.is_empty();
+        let is_consistent = self.call.parameter("resourceVersion").is_empty();
+        is_list && is_consistent && self.call.parameter("limit") != "1"
     }
 
     fn note(&self, code: u16) {
@@ -247,7 +262,12 @@ impl Carried {
 
     fn response(&self, (answer, front): (Answer, usize)) -> Response<AnswerBody> {
         match answer {
-            Answer::Whole(code, object) => response(code, whole(&object)),
+            Answer::Whole(code, object) => {
+                if self.call.target().is_some_and(|target| self.is_consistent_list(&target)) {
+                    self.world.with(|state| state.claims.delivers(self.id));
+                }
+                response(code, whole(&object))
+            }
             Answer::Watch(watch) => {
                 let events = self.events(watch, front);
                 let frames = events.map(|event| event.map(http_body::Frame::data));
@@ -260,6 +280,7 @@ impl Carried {
     fn events(&self, watch: Watch, front: usize) -> BoxStream<'static, Result<Bytes, BoxError>> {
         let (world, opened) = (self.world.clone(), Instant::now());
         let state = Open {
+            id: self.id,
             process: self.process,
             breach: self.fate.breach,
             held_back: None,
@@ -286,6 +307,7 @@ impl Carried {
 /// An open watch.
 struct Open {
     world: World,
+    id: u64,
     number: Number,
     process: usize,
     watch: Watch,
@@ -323,7 +345,10 @@ impl Open {
             }
             let (is_alive, newer) = self.world.with(|state| {
                 let known = self.watch.initial.map_or(self.watch.after, |at| at - 1);
-                (state.processes[self.process].is_alive, state.shows_newer(self.front, known))
+                let newer = state.shows_newer(self.front, known);
+                let held_at = held_at(&self.watch, state);
+                let newer = newer.filter(|_| held_at.is_none_or(|at| known < at));
+                (state.processes[self.process].is_alive, newer)
             });
             if !is_alive {
                 return std::future::pending().await;
@@ -343,9 +368,10 @@ impl Open {
     fn ready(&mut self, now: Instant) -> Vec<Value> {
         let (watch, front) = (&mut self.watch, self.front);
         let is_due = self.bookmark_at <= now && self.held_back.is_none();
-        let (process, number) = (self.process, self.number);
+        let (id, process, number) = (self.id, self.process, self.number);
         let events = self.world.with(|state| {
             let shown = state.shown(front);
+            let shown = shown.min(held_at(watch, state).unwrap_or(shown));
             if watch.shows_nodes() {
                 state.processes[process].learn(shown);
             }
@@ -354,6 +380,7 @@ impl Open {
                     return Vec::new();
                 }
                 (watch.initial, watch.after) = (None, shown);
+                state.claims.delivers(id);
                 return watch.initial_events(&state.store, shown);
             }
             if watch.after < state.store.compacted() {
@@ -384,34 +411,9 @@ impl Open {
     }
 }
 
-/// The events as a watch sends them that breaks its contract once.
-fn breached(
-    events: Vec<Value>,
-    breach: &mut Option<(u64, Breach)>,
-    held_back: &mut Option<(Value, Instant)>,
-    mut happens: impl FnMut(Breach),
-) -> Vec<Value> {
-    let mut sent = Vec::new();
-    for event in events {
-        match breach {
-            Some((0, kind)) if *kind != Breach::Skipped || event["type"] != "MODIFIED" => {
-                happens(*kind);
-                match kind {
-                    Breach::Skipped => {}
-                    Breach::Doubled => sent.extend([event.clone(), event]),
-                    Breach::Reordered => *held_back = Some((event, Instant::now() + LATE)),
-                }
-                *breach = None;
-                continue;
-            }
-            Some((left, _)) => *left = left.saturating_sub(1),
-            None => {}
-        }
-        sent.push(event);
-        sent.extend(held_back.take().map(|(event, _)| event));
-    }
-    sent.extend(held_back.take_if(|(_, at)| *at <= Instant::now()).map(|(event, _)| event));
-    sent
+/// The version that a script lets this watch show at most. A list is not held.
+fn held_at(watch: &Watch, state: &State) -> Option<u64> {
+    if watch.initial.is_some() { None } else { state.held_at(watch.kind.resource) }
 }
 
 fn whole(object: &Value) -> UnsyncBoxBody<Bytes, BoxError> {

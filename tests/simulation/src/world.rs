@@ -20,6 +20,7 @@ use crate::call::Call;
 use crate::claims::{Claims, Sent};
 use crate::members::Members;
 use crate::plan::{LAG, Number, Plan, REQUEST};
+use crate::sieve::Record;
 use crate::store::Store;
 
 /// Number of API servers.
@@ -29,6 +30,8 @@ const FRONTS: usize = 2;
 struct Front {
     shows: Vec<(u64, Instant)>,
     stalled_until: Option<Instant>,
+    /// It shows nothing newer than this version.
+    frozen: Option<u64>,
 }
 
 /// A process, dead or alive.
@@ -117,6 +120,9 @@ pub(crate) struct State {
     /// How often this was judged.
     pub(crate) steps: u64,
     pub(crate) trace: Vec<String>,
+    pub(crate) record: Record,
+    /// Watches that a script held go on.
+    pub(crate) has_held: bool,
 }
 
 /// Clones are the same.
@@ -131,7 +137,8 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new(plan: &Plan) -> Self {
         let (store, now) = (Store::default(), Instant::now());
-        let front = || Front { shows: vec![(store.revision(), now)], stalled_until: None };
+        let shows = vec![(store.revision(), now)];
+        let front = || Front { shows: shows.clone(), stalled_until: None, frozen: None };
         let state = State {
             plan: plan.clone(),
             fronts: [front(), front()],
@@ -139,7 +146,7 @@ impl World {
             processes: Vec::new(),
             claims: Claims::default(),
             members: Members::default(),
-            is_busy: true,
+            is_busy: plan.script.is_none(),
             happened: Vec::new(),
             reach: BTreeMap::new(),
             violation: None,
@@ -150,6 +157,8 @@ impl World {
             began: now,
             steps: 0,
             trace: Vec::new(),
+            record: Record::default(),
+            has_held: false,
         };
         let (state, violated) = (Arc::new(Mutex::new(state)), CancellationToken::new());
         Self { state, commits: Arc::default(), violated }
@@ -175,6 +184,11 @@ impl World {
     /// Waits for the first violation of a claim.
     pub(crate) async fn violated(&self) {
         self.violated.cancelled().await;
+    }
+
+    /// Watches may show what they did not show before.
+    pub(crate) fn wake_watches(&self) {
+        self.commits.notify_waiters();
     }
 
     /// Wakes at the next change of the store.
@@ -245,14 +259,32 @@ impl State {
 
     /// The version that an API server shows now.
     pub(crate) fn shown(&self, front: usize) -> u64 {
-        let (shows, now) = (&self.fronts[front].shows, Instant::now());
+        let (Front { shows, frozen, .. }, now) = (&self.fronts[front], Instant::now());
         let known = shows.partition_point(|(_, at)| *at <= now);
-        known.checked_sub(1).map_or(0, |last| shows[last].0)
+        let known = known.checked_sub(1).map_or(0, |last| shows[last].0);
+        known.min(frozen.unwrap_or(known))
+    }
+
+    /// No API server shows anything newer than this version from now on, or each shows what it knows again.
+    pub(crate) fn freeze(&mut self, at: Option<u64>) {
+        self.note(|| format!("API servers are frozen at {at:?}"));
+        self.fronts.iter_mut().for_each(|front| front.frozen = at);
+    }
+
+    /// Since when API servers know this version, by the start of the run.
+    pub(crate) fn shown_since(&self, version: u64) -> Duration {
+        let shows = self.fronts.iter().filter_map(|front| {
+            front.shows.iter().find(|(known, _)| *known >= version).map(|(_, at)| *at)
+        });
+        shows.max().map_or(Duration::ZERO, |at| at.duration_since(self.began))
     }
 
     /// When an API server shows something newer than this version.
     pub(crate) fn shows_newer(&self, front: usize, than: u64) -> Option<Instant> {
-        let shows = &self.fronts[front].shows;
+        let Front { shows, frozen, .. } = &self.fronts[front];
+        if frozen.is_some_and(|at| at <= than) {
+            return None;
+        }
         shows.get(shows.partition_point(|(version, _)| *version <= than)).map(|(_, at)| *at)
     }
 

@@ -8,12 +8,14 @@
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread::{available_parallelism, panicking, scope};
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
-use simulation::{Plan, Report, number_of, run, shrink};
+use simulation::sieve::{Pattern, difference, plans};
+use simulation::{Plan, Report, Script, number_of, run, shrink};
 
 /// The sum of many runs.
 #[derive(Default)]
@@ -174,4 +176,64 @@ fn a_seed_is_replayed() {
     };
     let report = replay(plan);
     println!("{}\n{:?}", report.trace.join("\n"), report.violation);
+}
+
+/// One in so many plans of a scenario runs in CI.
+const ONE_IN: u64 = 3;
+/// One in so many of them runs twice.
+const REPLAYS_OF: usize = 8;
+
+/// Plays the scenario without a fault and once for each plan of a pattern, and expects the same end.
+fn end_alike(pattern: Pattern, test: &str) {
+    let began = Instant::now();
+    let first = replay(Plan::of_script(Script::First));
+    assert_eq!(first.violation, None, "{}", Plan::of_script(Script::First).command());
+    let all = plans(pattern, &first.record);
+    let one_in = number_of("SIMULATION_ONE_IN").unwrap_or(ONE_IN);
+    let chosen: Vec<_> = all.iter().step_by(usize::try_from(one_in).unwrap()).collect();
+    let (next, failed) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let worker = || {
+        let began = used();
+        loop {
+            let nth = next.fetch_add(1, Ordering::Relaxed);
+            let Some(plan) = chosen.get(nth).map(|plan| Plan::clone(plan)) else { break };
+            let is_repeated = nth.is_multiple_of(REPLAYS_OF);
+            let command = plan.command();
+            let report = if is_repeated { replay(plan) } else { run(&plan).unwrap() };
+            if let Some(differs) = difference(&first.record, &report) {
+                failed.lock().unwrap().push(format!("{differs}\n{command}"));
+            }
+        }
+        used().saturating_sub(began)
+    };
+    let workers = available_parallelism().map_or(1, usize::from);
+    let used: Duration = scope(|scope| {
+        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(worker)).collect();
+        workers.into_iter().map(|it| it.join().unwrap()).sum()
+    });
+    let (some, of, claims) = (chosen.len(), all.len(), "C1, C2, C3, C5, C6, C8, C10");
+    let part = if one_in == 1 { String::new() } else { format!("one in {one_in}: ") };
+    // Past the test harness, as above.
+    let (bounds, took) = (pattern.bounds(), began.elapsed());
+    let line = format!("checked: {claims} | {test} | {bounds} | {part}{some} of {of} plans\n");
+    let line = format!("{line}{took:.1?}; {used:.1?} of processor time\n");
+    std::io::stdout().write_all(line.as_bytes()).unwrap();
+    assert!(of > 30, "the scenario has {of} points");
+    let failed = failed.into_inner().unwrap();
+    assert!(failed.is_empty(), "{}\n{} of {some} plans", failed.join("\n"), failed.len());
+}
+
+#[test]
+fn a_restart_on_an_older_view_changes_nothing_of_the_end() {
+    end_alike(Pattern::Stale, "a_restart_on_an_older_view_changes_nothing_of_the_end");
+}
+
+#[test]
+fn a_crash_at_any_write_changes_nothing_of_the_end() {
+    end_alike(Pattern::Intermediate, "a_crash_at_any_write_changes_nothing_of_the_end");
+}
+
+#[test]
+fn events_that_no_watch_shows_change_nothing_of_the_end() {
+    end_alike(Pattern::Unobserved, "events_that_no_watch_shows_change_nothing_of_the_end");
 }

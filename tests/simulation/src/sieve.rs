@@ -1,0 +1,365 @@
+//! The patterns of Sieve (Sun et al., OSDI 2022): a scenario is played without a fault, and once more for each point at
+//! which a process may restart on an old view, crash at a write, or miss what happened between two events. The end of
+//! each must be that of the first.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use http::Method;
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep_until};
+
+use crate::Report;
+use crate::call::Call;
+use crate::life::{name_of, node_of};
+use crate::plan::{MOMENTS, Moment, Plan, Script};
+use crate::replica::{REPLICAS, kill};
+use crate::store::Change;
+use crate::world::{Process, State, World};
+
+/// The plans of one pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pattern {
+    /// See [`Script::Stale`].
+    Stale,
+    /// See [`Script::Crash`].
+    Intermediate,
+    /// See [`Script::Unobserved`].
+    Unobserved,
+}
+
+impl Pattern {
+    /// The points of its plans, for `tests/CHECKED.md`.
+    pub fn bounds(self) -> &'static str {
+        match self {
+            Self::Stale => {
+                "two replicas start again at the end of a scenario, on API servers frozen at each older version"
+            }
+            Self::Intermediate => {
+                "a replica crashes before, during and after each write of a scenario"
+            }
+            Self::Unobserved => {
+                "no watch shows what happens from an event to the next one of its kind, and of its object"
+            }
+        }
+    }
+}
+
+/// How long the API servers show an old view: the lease of the crashed leader ends meanwhile, and the next one lists.
+const FROZEN: Duration = Duration::from_secs(75);
+/// The kinds that both domains watch.
+pub(crate) const WATCHED: [&str; 3] = ["kubefedclusters", "nodes", "secrets"];
+/// The kinds whose objects are compared at the end.
+const COMPARED: [&str; 4] = ["configmaps", "kubefedclusters", "nodes", "secrets"];
+/// A Node that another allocator gives this pod CIDR, the last one, so that it is always free.
+const FOREIGN: (u64, &str) = (6, "10.0.0.112/28");
+/// A held watch goes on that long after the last change which it does not show.
+const HELD_ON: Duration = Duration::from_millis(100);
+
+/// What a run of a script did.
+#[derive(Clone, Debug, Default)]
+pub struct Record {
+    /// The writes of processes, but Events.
+    writes: u64,
+    /// How many of them were sent until the writes of the last edit were over.
+    writes_of_scenario: u64,
+    /// Version, kind, name and time of each change of a watched kind.
+    pub changes: Vec<(u64, &'static str, String, Duration)>,
+    /// How many objects of each kind processes created and deleted, but Events and Leases.
+    pub made: BTreeMap<String, u64>,
+    /// The objects at the end, without times, versions and UIDs.
+    pub end: Vec<Value>,
+}
+
+/// One edit of the scenario.
+#[derive(Clone, Copy, Debug)]
+enum Edit {
+    Join(u64),
+    Leave(u64),
+    /// Another Node of the same name, at once.
+    Replace(u64),
+    /// A Node whose pod CIDR another allocator wrote.
+    Foreign,
+    /// The finalizer of a Node goes.
+    Release(u64),
+    /// The credential of a member changes, and the member refuses the one before.
+    Rotate(usize),
+    RemoveMember(usize),
+    AddMember(usize),
+    /// The leader ends, and releases its lease.
+    HandOver,
+}
+
+/// The Node with a finalizer.
+const FINALIZED: u64 = 3;
+/// Seconds and edits. Four Nodes and the members are there from the beginning.
+const SCENARIO: [(u64, Edit); 19] = [
+    (12, Edit::Join(4)),
+    (14, Edit::Leave(1)),
+    (16, Edit::Leave(FINALIZED)),
+    (17, Edit::Join(5)),
+    (19, Edit::Foreign),
+    (21, Edit::Join(1)),
+    (23, Edit::Release(FINALIZED)),
+    (25, Edit::Replace(2)),
+    (27, Edit::Rotate(0)),
+    (28, Edit::Rotate(0)),
+    (30, Edit::RemoveMember(1)),
+    (31, Edit::AddMember(1)),
+    (33, Edit::HandOver),
+    (38, Edit::Rotate(1)),
+    (39, Edit::Replace(4)),
+    (41, Edit::RemoveMember(0)),
+    (41, Edit::AddMember(0)),
+    (43, Edit::Leave(0)),
+    (45, Edit::Join(0)),
+];
+/// When the last Node joins, and where processes restart on an old view.
+const LAST: (u64, Edit) = (49, Edit::Join(7));
+
+/// The writes of the last edit are sent within this time.
+const LAST_WRITES: Duration = Duration::from_secs(10);
+
+/// Plays the scenario.
+pub(crate) async fn play(world: &World, script: Script) {
+    let began = Instant::now();
+    if let Script::Unobserved { until, .. } = script {
+        let world = world.clone();
+        tokio::spawn(async move {
+            sleep_until(began + until).await;
+            world.with(State::lists_again);
+            world.wake_watches();
+        });
+    }
+    for (at, edit) in SCENARIO {
+        sleep_until(began + Duration::from_secs(at)).await;
+        world.with(|state| state.carry_out(edit));
+    }
+    sleep_until(began + Duration::from_secs(LAST.0)).await;
+    if let Script::Stale(version) = script {
+        let alive = world.with(|state| {
+            state.freeze(Some(version));
+            (0..REPLICAS).filter_map(|slot| state.alive(slot)).collect::<Vec<_>>()
+        });
+        for id in alive {
+            kill(world, id, "crashes");
+        }
+    }
+    world.with(|state| state.carry_out(LAST.1));
+    if let Script::Stale(_) = script {
+        sleep_until(began + Duration::from_secs(LAST.0) + FROZEN).await;
+        world.with(|state| state.freeze(None));
+        world.wake_watches();
+    }
+}
+
+impl State {
+    /// A Node joins; one of a script has a finalizer.
+    pub(crate) fn join(&mut self, node: u64) {
+        let mut object = node_of(node);
+        if node == FINALIZED && self.plan.script.is_some() {
+            object["metadata"]["finalizers"] = json!(["example.com/drain"]);
+        }
+        self.edit(Method::POST, &object);
+    }
+
+    fn carry_out(&mut self, edit: Edit) {
+        self.note(|| format!("{edit:?}"));
+        match edit {
+            Edit::Join(node) => self.join(node),
+            Edit::Leave(node) => self.remove(&name_of(node)),
+            Edit::Replace(node) => {
+                self.remove(&name_of(node));
+                self.join(node);
+            }
+            Edit::Foreign => {
+                let (name, cidr) = (name_of(FOREIGN.0), FOREIGN.1);
+                let spec = json!({"podCIDR": cidr, "podCIDRs": [cidr]});
+                self.edit(Method::POST, &json!({"metadata": {"name": name}, "spec": spec}));
+                if let Ok(cidr) = cidr::parse(cidr) {
+                    self.claims.set_by_another(&name, cidr, &self.store);
+                }
+            }
+            Edit::Release(node) => {
+                let metadata = json!({"name": name_of(node), "finalizers": null});
+                self.edit(Method::PATCH, &json!({"metadata": metadata}));
+            }
+            Edit::Rotate(member) => self.rotate(member),
+            Edit::RemoveMember(member) => self.remove_member(member),
+            Edit::AddMember(member) => self.add_member(member),
+            Edit::HandOver => {
+                let leader = self.processes.iter().find(|it| it.is_alive && it.is_leader());
+                if let Some(leader) = leader {
+                    leader.shutdown.cancel();
+                }
+            }
+        }
+    }
+
+    /// The held watches of [`Script::Unobserved`] go on, and find that what they have not shown is forgotten.
+    fn lists_again(&mut self) {
+        self.has_held = true;
+        let shown = (0..REPLICAS).map(|front| self.shown(front)).min().unwrap_or_default();
+        self.store.compact(shown);
+        self.note(|| format!("versions before {shown} are forgotten"));
+    }
+
+    /// The version that watches of a kind show at most.
+    pub(crate) fn held_at(&self, kind: &str) -> Option<u64> {
+        match self.plan.script {
+            Some(Script::Unobserved { resource, from, .. }) if resource == kind => {
+                (!self.has_held).then(|| from - 1)
+            }
+            _ => None,
+        }
+    }
+
+    /// A process sends a write. Returns when in it the process crashes.
+    pub(crate) fn sends_in_script(&mut self, call: &Call) -> Option<Moment> {
+        let script = self.plan.script?;
+        let target = call.target()?;
+        if call.method == Method::GET || target.kind.resource == "events" {
+            return None;
+        }
+        let number = self.record.writes;
+        self.record.writes += 1;
+        if self.elapsed() < Duration::from_secs(LAST.0) + LAST_WRITES {
+            self.record.writes_of_scenario += 1;
+        }
+        match script {
+            Script::Crash(at, moment) if at == number => Some(moment),
+            _ => None,
+        }
+    }
+
+    /// A write of a process was carried out.
+    pub(crate) fn made_in_script(&mut self, call: &Call) {
+        let Some(target) = call.target().filter(|_| self.plan.script.is_some()) else { return };
+        let is_counted = !matches!(target.kind.resource, "events" | "leases");
+        if is_counted && matches!(call.method, Method::POST | Method::DELETE) {
+            let what = format!("{} {}", call.method, target.kind.resource);
+            *self.record.made.entry(what).or_default() += 1;
+        }
+    }
+
+    /// Keeps what is compared at the end.
+    pub(crate) fn ends_script(&mut self) {
+        if self.plan.script.is_none() {
+            return;
+        }
+        let watched = |it: &&Change| WATCHED.contains(&it.key.resource);
+        let changes = self.store.changes_after(0).iter().filter(watched);
+        let changes = changes.map(|it| {
+            (it.revision, it.key.resource, it.key.name.clone(), self.shown_since(it.revision))
+        });
+        self.record.changes = changes.collect();
+        let revision = self.store.revision();
+        let all = COMPARED.iter().flat_map(|kind| self.store.list(kind, "", revision));
+        let mut end: Vec<_> = all.map(|object| without_accidents(Value::clone(object))).collect();
+        let leaders = self.processes.iter().filter(|it| it.is_leader()).map(|it| &*it.identity);
+        let leaders: Vec<_> = leaders.collect();
+        for leader in end.iter_mut().filter_map(|it| it.pointer_mut("/data/leader")) {
+            let leads = leader.as_str().is_some_and(|it| leaders.contains(&it));
+            *leader = if leads { "that of the Lease".into() } else { "a former one".into() };
+        }
+        self.record.end = end;
+    }
+}
+
+impl Process {
+    fn is_leader(&self) -> bool {
+        !self.fence.remaining().is_zero()
+    }
+}
+
+/// An object without what two runs may differ in.
+fn without_accidents(mut object: Value) -> Value {
+    remove_times(&mut object);
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        metadata.retain(|name, _| !["uid", "resourceVersion"].contains(&&**name));
+    }
+    if let Some(Value::Object(data)) = object.get_mut("data") {
+        data.retain(|name, _| !["written", "token"].contains(&&**name));
+    }
+    // Which of the free pod CIDRs a Node gets depends on when it gets one.
+    let is_foreign = object["metadata"]["name"] == *name_of(FOREIGN.0);
+    if let Some(spec) = object["spec"].as_object_mut().filter(|_| !is_foreign) {
+        let length =
+            |it: &Value| it.as_str().and_then(|it| it.split('/').nth(1)).map(str::to_owned);
+        let all = spec.get("podCIDRs").and_then(Value::as_array).cloned().unwrap_or_default();
+        if spec.remove("podCIDR").is_some() {
+            spec.insert("podCIDRs".to_owned(), all.iter().map(length).collect());
+        }
+    }
+    object
+}
+
+fn remove_times(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|name, _| !name.ends_with("Time") && !name.ends_with("Timestamp"));
+            fields.values_mut().for_each(remove_times);
+        }
+        Value::Array(values) => values.iter_mut().for_each(remove_times),
+        _ => {}
+    }
+}
+
+impl Plan {
+    /// The plan of a script.
+    pub fn of_script(script: Script) -> Self {
+        Self { script: Some(script), ..Self::new(0) }
+    }
+}
+
+/// The plans of a pattern, by what the first run did.
+pub fn plans(pattern: Pattern, first: &Record) -> Vec<Plan> {
+    let end = Duration::from_secs(LAST.0);
+    let changes: Vec<_> = first.changes.iter().filter(|(.., at)| *at < end).collect();
+    let scripts: Vec<_> = match pattern {
+        Pattern::Stale => changes.iter().map(|(version, ..)| Script::Stale(*version)).collect(),
+        Pattern::Intermediate => {
+            let numbers = 0..first.writes_of_scenario;
+            let at = |moment| numbers.clone().map(move |number| Script::Crash(number, moment));
+            MOMENTS.into_iter().flat_map(at).collect()
+        }
+        Pattern::Unobserved => pairs(&changes),
+    };
+    scripts.into_iter().map(Plan::of_script).collect()
+}
+
+/// Each change with the next one of its kind, and with the next one of its object.
+fn pairs(changes: &[&(u64, &'static str, String, Duration)]) -> Vec<Script> {
+    let mut scripts = Vec::new();
+    for (nth, (from, resource, name, _)) in changes.iter().enumerate() {
+        let mut later = changes[nth + 1..].iter().filter(|(_, kind, ..)| kind == resource);
+        let next = later.clone().next();
+        let of_object = later.find(|(_, _, of, _)| of == name);
+        for (.., at) in [next, of_object].into_iter().flatten() {
+            let script = Script::Unobserved { resource, from: *from, until: *at + HELD_ON };
+            if scripts.last() != Some(&script) {
+                scripts.push(script);
+            }
+        }
+    }
+    scripts
+}
+
+/// How a run of a plan differs from the first run, or which claim it violates.
+pub fn difference(first: &Record, report: &Report) -> Option<String> {
+    if let Some(violation) = &report.violation {
+        return Some(violation.clone());
+    }
+    let record = &report.record;
+    if record.made != first.made {
+        return Some(format!("created and deleted: {:?} instead of {:?}", record.made, first.made));
+    }
+    let without = |these: &[Value], those: &[Value]| {
+        let text = these.iter().filter(|it| !those.contains(it)).map(ToString::to_string);
+        text.collect::<Vec<_>>().join(" ")
+    };
+    (record.end != first.end).then(|| {
+        let (ends, expected) = (without(&record.end, &first.end), without(&first.end, &record.end));
+        format!("it ends with {ends} instead of {expected}")
+    })
+}
