@@ -372,9 +372,6 @@ impl Open {
         let events = self.world.with(|state| {
             let shown = state.shown(front);
             let shown = shown.min(held_at(watch, state).unwrap_or(shown));
-            if watch.shows_nodes() {
-                state.processes[process].learn(shown);
-            }
             if let Some(at) = watch.initial {
                 if shown < at {
                     return Vec::new();
@@ -391,6 +388,7 @@ impl Open {
             let changes = changes.iter().take_while(|change| change.revision <= shown);
             let mut events: Vec<_> = changes.filter_map(|change| watch.event(change)).collect();
             if watch.shows_nodes() {
+                state.processes[process].learn(shown);
                 self.breach.take_if(|_| !state.is_busy);
                 events = breached(events, &mut self.breach, &mut self.held_back, |breach| {
                     state.count(number, breach.name());
