@@ -1,4 +1,4 @@
-//! A thousand objects, two replicas that are ended in turn, users who write at the same time, lost
+//! Hundreds of objects, two replicas that are ended in turn, users who write at the same time, lost
 //! answers, and kinds that come and go.
 
 use futures::join;
@@ -12,12 +12,12 @@ use crate::harbour::{Harbour, change_all, make_shipments, make_vans};
 use crate::replicas::{End, Replicas};
 use crate::scene::Scene;
 
-const COUNT: usize = 1_000;
+const COUNT: usize = 400;
 const CARRIERS: usize = 20;
 /// Changed by users while leaders come and go.
-const CHANGED: usize = 300;
+const CHANGED: usize = 150;
 /// Writes of a leader before it is ended: in the midst of the work.
-const TERM: usize = 300;
+const TERM: usize = 150;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_update_is_lost_and_no_ex_leader_writes_while_leaders_users_and_kinds_come_and_go() {
