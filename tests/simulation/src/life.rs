@@ -160,7 +160,8 @@ impl State {
     /// Another allocator gives a Node a block that no Node has, rather one that a PATCH under way has. It
     /// writes no managed fields, so the program goes on.
     fn assign_as_another(&mut self, number: Number, rng: &mut SmallRng, node: u64) {
-        let on_wire = self.claims.on_wire();
+        let mut on_wire = self.claims.on_wire();
+        on_wire.retain(|block| !self.has(*block));
         let free: Vec<_> = blocks().filter(|block| !self.has(*block)).collect();
         let from = if rng.random() && !on_wire.is_empty() { &on_wire } else { &free };
         let Some(block) = from.get(rng.random_range(0..from.len().max(1))) else { return };
@@ -174,7 +175,7 @@ impl State {
         let patched = &patched.key.name;
         let mut rng = self.plan.rng(number);
         let node = rng.random_range(0..self.plan.nodes);
-        if let Some(block) = self.claims.on_wire_for(patched) {
+        if let Some(block) = self.claims.on_wire_for(patched).filter(|block| !self.has(*block)) {
             self.give_as_another(number, &mut rng, block, name_of(node), patched);
         }
     }
