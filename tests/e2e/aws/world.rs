@@ -149,7 +149,7 @@ impl World {
     /// Runs until the process dies or has lost the lease; none when it has.
     pub(crate) async fn live(&self, goal: &Goal) -> Option<(Reconciliation, Rest)> {
         tokio::select! {
-            ended = self.work(goal) => ended,
+            ended = Box::pin(self.work(goal)) => ended,
             () = self.proxy.died() => None,
         }
     }

@@ -93,8 +93,9 @@ async fn subnets_in_edge_zones_wait_for_the_opt_in_and_are_read_from_aws() {
         (&far["zoneType"], &far["parentZoneName"]),
         (&json!("wavelength-zone"), &json!("us-east-2c"))
     );
+    stage.end(manager).await;
     stage.proxy.forget();
-    stage.run(&format!("annotate {of} look=once-more"));
+    let manager = stage.start_with_aws("");
     poll("it has looked", async || (stage.proxy.calls().len() >= 9).then_some(())).await;
     let asked =
         stage.proxy.calls().into_iter().filter(|it| it.action == "DescribeAvailabilityZones");

@@ -126,6 +126,9 @@ fn the_carrier_gateway_is_made_after_its_subnet_and_goes_before_it() {
         |it: &Action| matches!(it, Action::CreateRoute { target: Target::CarrierGateway(_), .. });
     let order = [place(&world, &in_wavelength), place(&world, &creates), place(&world, &routes)];
     assert!(order.is_sorted(), "{order:?}");
+    let tries = world.writes.iter().filter(|it| routes(&it.action)).count();
+    assert_eq!(tries, 1, "none while it is pending");
+    assert!(world.writes[order[1]].action.token().is_some());
     let far: Vec<_> =
         world.cloud.subnets.all().into_iter().filter(|it| it.zone.contains("-wlz-")).collect();
     world.memory = Memory::default();
@@ -133,6 +136,13 @@ fn the_carrier_gateway_is_made_after_its_subnet_and_goes_before_it() {
     let deletes = |it: &Action| matches!(it, Action::DeleteCarrierGateway { .. });
     let of_far = |it: &Action| matches!(it, Action::DeleteSubnet { subnet } if far.iter().any(|far| far.id == *subnet));
     assert!(place(&world, &deletes) < place(&world, &of_far));
+
+    let mut world = World::new(Nature::PROMPT, 4);
+    world.cloud.refusals.push(("-wlz-", "InternalError", u32::MAX));
+    let (reconciliation, rest) = world.run_once_for(&present(&edge()), 400);
+    assert!(rest.is_none() && !world.writes.iter().any(|it| creates(&it.action)));
+    let found = conditions_of(&reconciliation, &present(&edge()));
+    assert!(found.contains(&(Part::CarrierGateway, false)), "{found:?}");
 
     let local = without(edge(), |it| is_of(it, WAVELENGTH));
     let mut world = made(&local);
@@ -164,6 +174,18 @@ fn a_carrier_gateway_that_is_not_ours_is_used_and_stays() {
         world.cloud.carriers.remove(&id, world.cloud.now);
         goes(&mut world, &spec);
     }
+    let mut world = made(&spec);
+    let (id, now) = (world.cloud.carriers.all().remove(0).id, world.cloud.now);
+    world.cloud.carriers.edit(&id, now, |it| drop(it.tags.remove(&spec.identity.owner_tag)));
+    for table in world.cloud.tables.all() {
+        let is_other = |it: &aws_network::Route| !matches!(it.target, Target::CarrierGateway(_));
+        world.cloud.tables.edit(&table.id, now, |it| it.routes.retain(is_other));
+    }
+    world.memory = Memory::default();
+    let (reconciliation, _) = world.run_later(&present(&spec));
+    let problems = reconciliation.problems();
+    let is_conflict = |it: &Problem| it.part == Part::CarrierGateway && it.message.contains(&id);
+    assert!(problems.iter().any(is_conflict) && world.writes.is_empty(), "{problems:#?}");
 }
 
 /// Upstream gives subnets in edge zones the tags for load balancers when it looks at them again.

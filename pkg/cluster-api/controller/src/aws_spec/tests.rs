@@ -1,4 +1,3 @@
-use aws::FoundZone;
 use aws_network::{DEFAULT_OWNER_TAG, Desired, LoadBalancerKind, Scheme};
 use serde_json::{Value, json};
 
@@ -125,7 +124,7 @@ fn a_load_balancer_is_of_its_kind_and_scheme_however_they_are_spelled() {
 fn every_wrong_word_is_reported_with_its_path() {
     let errors = wanted(
         json!({"region": "r",
-            "network": {"natGateways": {"mode": "Many"}, "securityGroupOverrides": {"king": "sg-1"},
+            "network": {"subnets": [{"zoneType": "moon"}], "natGateways": {"mode": "Many"}, "securityGroupOverrides": {"king": "sg-1"},
                 "additionalNodeIngressRules": [{"protocol": "tcp", "fromPort": 1, "toPort": 1,
                     "sourceSecurityGroupRoles": ["queen", "node-eks-additional"]}]},
             "controlPlaneLoadBalancer": {"scheme": "public", "loadBalancerType": "alb"}}),
@@ -134,6 +133,7 @@ fn every_wrong_word_is_reported_with_its_path() {
     let messages: Vec<_> = errors.unwrap_err().iter().map(ToString::to_string).collect();
     for words in [
         "cannot use spec.network.natGateways.mode: \"Many\" is not PerAZ, Single, None or Regional",
+        "spec.network.subnets[0].zoneType: \"moon\" is not availability-zone or local-zone",
         "spec.network.securityGroupOverrides: \"king\"",
         "spec.network.additionalNodeIngressRules[0].sourceSecurityGroupRoles: \"queen\"",
         "sourceSecurityGroupRoles: \"node-eks-additional\" is not bastion, node",
@@ -309,57 +309,6 @@ fn zones_are_asked_for_only_where_subnets_have_to_be_chosen() {
     assert!(needs(json!({"network": {"vpc": {"cidrBlock": "10.0.0.0/16"}}})));
     assert!(!needs(json!({"network": {"vpc": {"id": "vpc-1"}}})));
     assert!(!needs(json!({"networkSpec": {"subnets": [{"cidrBlock": "10.0.0.0/24"}]}})));
-}
-
-#[test]
-fn aws_is_asked_about_zones_that_may_be_edge_zones_and_subnets_wait_for_the_opt_in() {
-    let spec = |subnets: Value| -> AwsClusterSpec {
-        let spec = json!({"region": "us-east-2", "network": {"subnets": subnets}});
-        serde_json::from_value(spec).unwrap()
-    };
-    let named = spec(json!([
-        {"availabilityZone": "us-east-2a", "zoneType": "availability-zone", "parentZoneName": ""},
-        {"availabilityZone": "us-east-2-lcl-1a"},
-        {"availabilityZone": "us-east-2b", "zoneType": "local-zone"},
-        {"availabilityZone": "us-east-2c", "parentZoneName": "us-east-2a"},
-        {"id": "subnet-1", "zoneType": "local-zone"},
-    ]));
-    let found: Vec<_> = named_edges(&named).collect();
-    assert_eq!(found, [(1, "us-east-2-lcl-1a"), (2, "us-east-2b"), (3, "us-east-2c")]);
-    let zone = |name: &str, zone_type, is_opted_in| FoundZone {
-        zone: Zone { name: format!("us-east-2{name}"), zone_type, parent: None },
-        group: format!("us-east-2{name}").trim_end_matches('a').to_owned(),
-        is_opted_in,
-        is_available: true,
-    };
-    let all = |is_opted_in| {
-        let regular = ["a", "b", "c"].map(|it| zone(it, ZoneType::AvailabilityZone, true));
-        let local = zone("-lcl-1a", ZoneType::LocalZone, is_opted_in);
-        [&regular[..], &[local]].concat()
-    };
-    let known = usable_zones(&named, &all(true)).unwrap();
-    let names: Vec<_> = known.iter().map(|it| &*it.name).collect();
-    assert_eq!(names, ["us-east-2-lcl-1a", "us-east-2b", "us-east-2c"]);
-    let refused = |spec: &AwsClusterSpec| -> Vec<_> {
-        let errors = usable_zones(spec, &all(false)).unwrap_err();
-        errors.iter().map(ToString::to_string).collect()
-    };
-    let path = "cannot use spec.network.subnets";
-    assert_eq!(
-        refused(&named),
-        [format!(
-            "{path}[1].availabilityZone: us-east-2-lcl-1a: opt in to zone group us-east-2-lcl-1 first"
-        )]
-    );
-    assert_eq!(
-        refused(&spec(json!([{"availabilityZone": "us-east-2-x-1a"}]))),
-        [format!("{path}[0].availabilityZone: AWS has no zone us-east-2-x-1a in us-east-2")]
-    );
-    let defaults: Vec<_> = all(true).into_iter().filter(FoundZone::is_default).collect();
-    assert_eq!(defaults.len(), 3, "no edge zone is chosen");
-    let wrong = json!({"region": "us-east-2", "network": {"subnets": [{"zoneType": "moon"}]}});
-    let error = wanted(wrong, NEWER).unwrap_err().remove(0).to_string();
-    assert!(error.starts_with(&format!("{path}[0].zoneType: \"moon\" is not")), "{error}");
 }
 
 #[test]

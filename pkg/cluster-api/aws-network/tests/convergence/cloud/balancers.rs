@@ -23,9 +23,7 @@ impl Cloud {
     pub(super) fn call_elb(&mut self, action: &ElbAction) -> Called {
         let now = self.now;
         match action.clone() {
-            ElbAction::Create { subnets, .. } if self.are_far(&subnets) => {
-                Err("InvalidSubnet")
-            }
+            ElbAction::Create { subnets, .. } if self.are_far(&subnets) => Err("InvalidSubnet"),
             ElbAction::Create { vpc, name, scheme, listeners, subnets, groups, tags } => {
                 if self.classic.get(&name).is_some() {
                     return Err("DuplicateLoadBalancerName");
@@ -103,9 +101,7 @@ impl Cloud {
     pub(super) fn call_elbv2(&mut self, action: &ElbV2Action) -> Called {
         let now = self.now;
         match action.clone() {
-            ElbV2Action::Create { subnets, .. } if self.are_far(&subnets) => {
-                Err("InvalidSubnet")
-            }
+            ElbV2Action::Create { subnets, .. } if self.are_far(&subnets) => Err("InvalidSubnet"),
             ElbV2Action::Create { vpc, name, scheme, dualstack, subnets, groups, tags, .. } => {
                 let has_ipv6 =
                     |id: &String| self.subnets.get(id).is_some_and(|found| found.ipv6.is_some());

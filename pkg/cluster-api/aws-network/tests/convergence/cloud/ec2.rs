@@ -152,12 +152,6 @@ impl Cloud {
         }
     }
 
-    /// Whether one of these subnets is in an edge zone.
-    pub(super) fn are_far(&self, subnets: &[String]) -> bool {
-        let mut found = subnets.iter().filter_map(|id| self.subnets.get(id));
-        found.any(|it| it.zone.starts_with("us-east-2-"))
-    }
-
     fn attached(
         &mut self,
         prefix: &str,
