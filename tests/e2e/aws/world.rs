@@ -43,7 +43,7 @@ pub(crate) struct World {
 impl World {
     /// Starts a world; `None`, with a message, where the tests on moto are left out.
     pub(crate) async fn new() -> Option<Self> {
-        Self::with_rates(Rates { read: UNHURRIED, write: UNHURRIED }).await
+        Box::pin(Self::with_rates(Rates { read: UNHURRIED, write: UNHURRIED })).await
     }
 
     pub(crate) async fn with_rates(rates: Rates) -> Option<Self> {
@@ -149,7 +149,7 @@ impl World {
     /// Runs until the process dies or has lost the lease; none when it has.
     pub(crate) async fn live(&self, goal: &Goal) -> Option<(Reconciliation, Rest)> {
         tokio::select! {
-            ended = Box::pin(self.work(goal)) => ended,
+            ended = self.work(goal) => ended,
             () = self.proxy.died() => None,
         }
     }
