@@ -5,15 +5,16 @@
 //! with each fault by those that are asked for by name:
 //! `cargo test -p tests --test aws -- --ignored --nocapture every`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use aws_fixtures::present;
-use aws_network::NatMode;
+use aws_fixtures::{dual_stack, present, with_nats};
+use aws_network::{NatMode, Spec};
 use tests::aws_proxy::Call;
 
 use crate::faults::{
-    Fault, Point, Reference, Table, create, delete, deleted_meanwhile, without_a_patch,
+    Fault, Point, Reference, Table, create, delete, deleted_meanwhile, kind, without_a_patch,
 };
+use crate::policies::second;
 use crate::world::World;
 
 /// The first write of each name.
@@ -109,51 +110,84 @@ async fn a_crash_before_any_patch_of_the_status_changes_nothing_of_the_end() {
     assert!(of_create >= 3 && of_delete >= 1, "{of_create} and {of_delete} patches");
 }
 
-/// Every call, reads included, of create and delete.
-async fn every_call(mode: NatMode) {
+/// All calls, reads included.
+fn all(calls: &[Call]) -> Vec<Point> {
+    (0..calls.len()).map(Point::Number).collect()
+}
+
+/// The first call of each kind, at an even place, and the last one.
+fn ends_of_kinds(calls: &[Call]) -> Vec<Point> {
+    let mut counts = BTreeMap::<_, usize>::new();
+    for call in calls {
+        *counts.entry(kind(call)).or_default() += 1;
+    }
+    let ends = |(kind, count): (String, usize)| {
+        [0, count - 1].map(|number| Point::OfKind(kind.clone(), number))
+    };
+    counts.into_iter().flat_map(ends).collect()
+}
+
+/// These calls of create and delete, with each fault; what every second one makes is shown late.
+async fn every_call(what: &str, spec: Spec, chosen: fn(&[Call]) -> Vec<Point>) {
     let Some(world) = World::new().await else { return };
-    let reference = Reference::new(&world, mode).await;
+    let reference = Reference::of(&world, spec).await;
     let (mut created, mut deleted) = (Table::default(), Table::default());
-    let calls = reference.create.len().max(reference.delete.len());
-    for number in 0..calls {
-        let point = || Point::Number(number);
-        world.shows_late(number % 2 == 1);
+    let (of_create, of_delete) = (chosen(&reference.create), chosen(&reference.delete));
+    for turn in 0..of_create.len().max(of_delete.len()) {
+        world.shows_late(turn % 2 == 1);
         for fault in Fault::TRANSIENT {
-            if let Some(call) = create(&world, &reference, point(), fault).await {
-                created.note(call, fault);
-            }
-            if let Some(call) = delete(&world, &reference, point(), fault).await {
-                deleted.note(call, fault);
-            }
+            let point = of_create.get(turn).cloned();
+            let hit = create(&world, &reference, point.unwrap_or(Point::Never), fault).await;
+            created.note_hit(hit, fault);
+            let Some(point) = of_delete.get(turn).cloned() else { continue };
+            let hit = delete(&world, &reference, point, fault).await;
+            deleted.note_hit(hit, fault);
         }
-        if let Some(call) = deleted_meanwhile(&world, &reference, point(), number % 2 == 0).await {
-            created.note(call, Fault::Deleted);
-        }
+        let Some(point) = of_create.get(turn).cloned() else { continue };
+        let hit = deleted_meanwhile(&world, &reference, point, turn % 2 == 0).await;
+        created.note_hit(hit, Fault::Deleted);
+    }
+    for (point, table) in [(of_create, &created), (of_delete, &deleted)] {
+        let names = point.iter().filter_map(Point::name);
+        names.for_each(|name| table.assert_whole(name));
     }
     every_patch(&world, &reference, &mut created, &mut deleted).await;
-    println!("{mode:?}, create\n{created}\n{mode:?}, delete\n{deleted}");
+    println!("{what}, create\n{created}\n{what}, delete\n{deleted}");
+}
+
+async fn every_call_with(mode: NatMode) {
+    every_call(&format!("{mode:?}"), with_nats(mode), all).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "it takes ten minutes: run it by name"]
 async fn every_call_with_every_fault_with_a_nat_gateway_in_each_zone() {
-    every_call(NatMode::PerZone).await;
+    every_call_with(NatMode::PerZone).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "it takes ten minutes: run it by name"]
 async fn every_call_with_every_fault_with_one_nat_gateway() {
-    every_call(NatMode::Single).await;
+    every_call_with(NatMode::Single).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "it takes ten minutes: run it by name"]
 async fn every_call_with_every_fault_without_nat_gateways() {
-    every_call(NatMode::None).await;
+    every_call_with(NatMode::None).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "it takes ten minutes: run it by name"]
 async fn every_call_with_every_fault_with_a_regional_nat_gateway() {
-    every_call(NatMode::Regional).await;
+    every_call_with(NatMode::Regional).await;
+}
+
+/// There are too many calls: each kind of them meets each fault, with what it makes shown at once and late.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "it takes ten minutes: run it by name"]
+async fn every_kind_of_call_with_every_fault_with_dual_stack_and_a_second_load_balancer() {
+    let second = Some(Box::new(second()));
+    let spec = Spec { nat_mode: NatMode::Single, secondary_load_balancer: second, ..dual_stack() };
+    every_call("dual stack", spec, ends_of_kinds).await;
 }

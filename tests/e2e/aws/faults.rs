@@ -56,14 +56,38 @@ pub(crate) enum Point {
     First(String),
     /// The call with this number, from 0.
     Number(usize),
+    /// The call with this number among those of a [`kind`].
+    OfKind(String, usize),
+    Never,
+}
+
+/// The name of a call and the names of its parameters, without the numbers in them.
+pub(crate) fn kind(call: &Call) -> String {
+    let mut names: Vec<_> =
+        call.parameters.keys().map(|name| name.replace(char::is_numeric, "")).collect();
+    names.sort();
+    names.dedup();
+    format!("{} {}", call.action, names.join(" "))
 }
 
 impl Point {
-    pub(crate) fn is_it(&self, number: usize, call: &Call) -> bool {
+    pub(crate) fn is_it(&mut self, number: usize, call: &Call) -> bool {
         match self {
             Self::First(name) => call.action == *name,
             Self::Number(wanted) => number == *wanted,
+            Self::OfKind(of, before) if kind(call) == *of => {
+                let is_it = *before == 0;
+                *before = before.saturating_sub(1);
+                is_it
+            }
+            Self::OfKind(..) | Self::Never => false,
         }
+    }
+
+    /// The name of the call, if the point is one of a kind.
+    pub(crate) fn name(&self) -> Option<&str> {
+        let Self::OfKind(kind, _) = self else { return None };
+        kind.split(' ').next()
     }
 }
 
@@ -74,6 +98,18 @@ pub(crate) struct Table(BTreeMap<String, BTreeMap<Fault, usize>>);
 impl Table {
     pub(crate) fn count(&self, call: &str) -> usize {
         self.0.get(call).into_iter().flat_map(BTreeMap::values).sum()
+    }
+
+    /// Asserts that a call met each fault.
+    pub(crate) fn assert_whole(&self, call: &str) {
+        let is_whole = Fault::TRANSIENT.iter().all(|fault| self.0[call].contains_key(fault));
+        assert!(is_whole, "{call}: {:?}", self.0[call]);
+    }
+
+    pub(crate) fn note_hit(&mut self, call: Option<String>, fault: Fault) {
+        if let Some(call) = call {
+            self.note(call, fault);
+        }
     }
 
     pub(crate) fn note(&mut self, call: String, fault: Fault) {
@@ -128,7 +164,7 @@ impl Reference {
 }
 
 /// Hits one call, once, and says which it was.
-fn hit(world: &World, point: Point, fault: Fault) -> Arc<Mutex<Option<(usize, String)>>> {
+fn hit(world: &World, mut point: Point, fault: Fault) -> Arc<Mutex<Option<(usize, String)>>> {
     let hit = Arc::new(Mutex::new(None));
     let (noted, fence) = (Arc::clone(&hit), world.fence.clone());
     world.proxy.decide(move |number, call| {

@@ -11,6 +11,7 @@ use aws_network::{
 };
 use ipnet::IpNet;
 
+use crate::policies::second;
 use crate::world::World;
 
 type Names = BTreeMap<String, String>;
@@ -243,7 +244,9 @@ impl Inventory {
         for balancer in found {
             self.classic(world, balancer).await;
         }
-        let query = Query::NetworkLoadBalancers(named(&format!("default-{CLUSTER}")));
+        let mut lookup = named(&format!("default-{CLUSTER}"));
+        lookup.names.extend(second().name);
+        let query = Query::NetworkLoadBalancers(lookup);
         let Reply::NetworkLoadBalancers(found, groups) = read(world, query).await else {
             panic!("no load balancers")
         };

@@ -106,7 +106,7 @@ async fn lead_to_the_end(
 /// Runs to the goal; the replica that sends this write loses the lease with it.
 async fn change_leader_at(world: &World, goal: &Goal, point: &Point) {
     let (lose, mut lost) = watch::channel(false);
-    let (fence, at, mut writes) = (world.fence.clone(), point.clone(), 0..);
+    let (fence, mut at, mut writes) = (world.fence.clone(), point.clone(), 0..);
     world.proxy.decide(move |_, call| {
         let number = if call.is_write() { writes.next() } else { None };
         if *lose.borrow() || !number.is_some_and(|number| at.is_it(number, call)) {

@@ -149,20 +149,24 @@ async fn additional_listeners_of_a_network_load_balancer_follow_the_spec() {
     assert_eq!(totals(&world).await, before);
 }
 
+/// An internal load balancer with an additional listener.
+pub(crate) fn second() -> LoadBalancerSpec {
+    LoadBalancerSpec {
+        name: Some("second".to_owned()),
+        scheme: Scheme::Internal,
+        listeners: vec![ListenerSpec { port: 8443, ..ListenerSpec::default() }],
+        ..load_balancer(LoadBalancerKind::Network)
+    }
+}
+
 /// The process dies at each kind of call that makes the second one.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_secondary_load_balancer_is_created_through_crashes_kept_and_deleted() {
     let Some(world) = World::new().await else { return };
     let before = totals(&world).await;
     for kind in [LoadBalancerKind::Classic, LoadBalancerKind::Network] {
-        let second = LoadBalancerSpec {
-            name: Some("second".to_owned()),
-            scheme: Scheme::Internal,
-            listeners: vec![ListenerSpec { port: 8443, ..ListenerSpec::default() }],
-            ..load_balancer(LoadBalancerKind::Network)
-        };
         let alone = Spec { load_balancer: Some(load_balancer(kind)), ..with_nats(NatMode::None) };
-        let both = Spec { secondary_load_balancer: Some(Box::new(second)), ..alone.clone() };
+        let both = Spec { secondary_load_balancer: Some(Box::new(second())), ..alone.clone() };
         world.run_later(&present(&alone)).await;
         world.proxy.forget();
         let left = world.hit_first(&[

@@ -13,8 +13,8 @@ use crate::scene::{AWS_CLUSTERS, CLUSTERS, cluster, condition};
 
 const ACCOUNT: &str = "aws.cluster.x-k8s.io/account-id";
 const OF_PROCESS: &str = "123456789012";
-const OF_ROLE: &str = "111111111111";
-const OF_KEYS: &str = "222222222222";
+pub(crate) const OF_ROLE: &str = "111111111111";
+pub(crate) const OF_KEYS: &str = "222222222222";
 const USAGE: &str = "PrincipalUsageAllowed";
 const CREDENTIALS: &str = "PrincipalCredentialRetrieved";
 
@@ -31,12 +31,12 @@ pub(crate) fn role() -> Value {
     identity("Role", "role", &spec)
 }
 
-fn keys() -> Value {
+pub(crate) fn keys() -> Value {
     let spec = json!({"secretRef": "aws-keys", "allowedNamespaces": {"list": ["default"]}});
     identity("Static", "keys", &spec)
 }
 
-fn secret([key, secret, token]: &[String; 3]) -> Value {
+pub(crate) fn secret([key, secret, token]: &[String; 3]) -> Value {
     json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "aws-keys", "namespace": "kube-system"},
         "stringData": {"AccessKeyID": key, "SecretAccessKey": secret, "SessionToken": token}})
 }

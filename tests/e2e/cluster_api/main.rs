@@ -15,6 +15,7 @@ mod aws_clusterctl;
 mod aws_contracts;
 mod aws_crashes;
 mod aws_crowd;
+mod aws_every_call;
 mod aws_identities;
 mod aws_leaks;
 mod aws_life;

@@ -1,4 +1,5 @@
-//! [`Call`]: a request in the query protocol, which all of our AWS APIs speak; [`Fate`]: what becomes of it.
+//! [`Call`]: a request in the query protocol, which all of our AWS APIs speak, or in JSON; [`Fate`]: what becomes
+//! of it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,7 +17,7 @@ pub struct Call {
     pub action: String,
     /// The access key that it is signed with.
     pub key: String,
-    /// All parameters.
+    /// All parameters of the query protocol.
     pub parameters: BTreeMap<String, String>,
 }
 
@@ -28,18 +29,22 @@ impl Call {
         let mut scope = authorization.unwrap_or_default().split('/');
         let key = scope.next().and_then(|text| text.rsplit('=').next()).unwrap_or_default();
         let mut scope = scope.skip(1);
+        // Services with JSON name it in a header: ResourceGroupsTaggingAPI_20170126.GetResources
+        let target = head.headers.get("x-amz-target").and_then(|text| text.to_str().ok());
+        let target = target.and_then(|text| text.rsplit('.').next());
+        let action = parameters.get("Action").map(String::as_str).or(target);
         Self {
             key: key.to_owned(),
             region: scope.next().unwrap_or_default().to_owned(),
             service: scope.next().unwrap_or_default().to_owned(),
-            action: parameters.get("Action").cloned().unwrap_or_default(),
+            action: action.unwrap_or_default().to_owned(),
             parameters,
         }
     }
 
     /// Whether the call changes something.
     pub fn is_write(&self) -> bool {
-        !self.action.starts_with("Describe") && self.service != "sts"
+        !["Describe", "Get"].iter().any(|it| self.action.starts_with(it)) && self.service != "sts"
     }
 
     /// Whether the call belongs to the API of classic load balancers; two APIs share some names.
