@@ -20,7 +20,7 @@ pub struct Kind {
     is_namespaced: bool,
 }
 
-const KINDS: [Kind; 7] = [
+const KINDS: [Kind; 8] = [
     Kind::core("nodes", "Node", false),
     Kind::core("events", "Event", true),
     Kind::core("configmaps", "ConfigMap", true),
@@ -38,6 +38,13 @@ const KINDS: [Kind; 7] = [
         api_version: "core.kubefed.io/v1beta1",
         prefix: "/apis/core.kubefed.io/v1beta1/",
         is_namespaced: true,
+    },
+    Kind {
+        resource: "clustercidrs",
+        kind: "ClusterCIDR",
+        api_version: "networking.x-k8s.io/v1",
+        prefix: "/apis/networking.x-k8s.io/v1/",
+        is_namespaced: false,
     },
     Kind {
         resource: "leases",

@@ -43,6 +43,7 @@ pub(crate) async fn live(world: &World) {
             state.join(node);
         }
         state.register_members();
+        state.register_cluster_cidrs();
         (state.plan.nodes, state.plan.script)
     });
     for slot in 0..REPLICAS {

@@ -22,6 +22,7 @@ use crate::world::{State, World};
 
 /// Number of members.
 pub(crate) const MEMBERS: usize = 2;
+pub(crate) const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 /// Namespace of their objects.
 const NAMESPACE: &str = "kube-federation-system";
 /// Flags of cluster-health, with a threshold of three failures.
@@ -144,9 +145,8 @@ fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a str> {
 impl State {
     /// Makes the objects of all members, and their kind.
     pub(crate) fn register_members(&mut self) {
-        let crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
         let crd = json!({"metadata": {"name": "kubefedclusters.core.kubefed.io"}});
-        self.edit_at(Method::POST, crds.to_owned(), &crd);
+        self.edit_at(Method::POST, CRDS.to_owned(), &crd);
         for member in 0..MEMBERS {
             let metadata = json!({"name": name_of(member), "namespace": NAMESPACE});
             let secret = json!({"metadata": metadata, "data": {"token": "dG9rZW4="}});

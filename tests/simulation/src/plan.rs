@@ -44,6 +44,8 @@ pub struct Plan {
     pub nodes: u64,
     /// Whether cluster-health runs too, with its members.
     pub has_members: bool,
+    /// Whether blocks come from ClusterCIDRs.
+    pub has_cluster_cidrs: bool,
     /// Requests in a second that each controller of the program may send: PATCHes wait for each other, and the
     /// world changes meanwhile.
     pub qps: u64,
@@ -61,8 +63,17 @@ impl Plan {
     /// The plan of a seed.
     pub fn new(seed: u64) -> Self {
         let busy = Duration::from_secs(60);
-        let (only, script) = (None, None);
-        Self { seed, nodes: 8, has_members: true, qps: 4, busy, only, keeps_trace: false, script }
+        Self {
+            seed,
+            nodes: 8,
+            has_members: true,
+            has_cluster_cidrs: false,
+            qps: 4,
+            busy,
+            only: None,
+            keeps_trace: false,
+            script: None,
+        }
     }
 
     /// The random numbers of one decision.
@@ -81,7 +92,8 @@ impl Plan {
     pub fn command(&self) -> String {
         let Self { seed, nodes, qps, busy, only, .. } = self;
         if let Some(script) = self.script {
-            return format!("SIMULATION_SCRIPT={script} {REPEATS}");
+            let of = if self.has_cluster_cidrs { "SIMULATION_CLUSTER_CIDRS=1 " } else { "" };
+            return format!("{of}SIMULATION_SCRIPT={script} {REPEATS}");
         }
         let drawn = Self::new(*seed);
         let mut set = vec![format!("SIMULATION_SEED={seed}")];
@@ -108,7 +120,9 @@ impl Plan {
     /// One of them cannot be read.
     pub fn of_environment() -> Option<Self> {
         let script = std::env::var("SIMULATION_SCRIPT").ok();
-        let scripted = script.map(|text| Self::of_script(Script::of_name(&text)));
+        let has_cluster_cidrs = number_of("SIMULATION_CLUSTER_CIDRS").is_some();
+        let scripted =
+            script.map(|text| Self::of_script(Script::of_name(&text), has_cluster_cidrs));
         scripted.or_else(|| number_of("SIMULATION_SEED").map(Self::of_seed_and_environment))
     }
 

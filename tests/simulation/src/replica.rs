@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::members;
-use crate::plan::{LIFE, Number};
+use crate::plan::{LIFE, Number, Plan};
 use crate::wire::wire_of;
 use crate::world::{Process, World};
 
@@ -69,13 +69,17 @@ fn clocks<const SLOT: usize>() -> ClockReading {
     ClockReading { boot: BootInstant::from_nanos(nanos(boot)), wall: nanos(wall) }
 }
 
-fn settings(identity: &str, qps: u64, has_members: bool) -> Result<ProcessSettings> {
+fn settings(identity: &str, plan: &Plan) -> Result<ProcessSettings> {
     let known = known(controllers::ALL)?;
-    let rate = [OsString::from(format!("--kube-api-qps={qps}"))];
+    let rate = format!("--kube-api-qps={}", plan.qps);
+    let allocator =
+        if plan.has_cluster_cidrs { "MultiCIDRRangeAllocator" } else { "RangeAllocator" };
+    let allocator = format!("--cidr-allocator-type={allocator}");
+    let more = [rate, allocator].map(OsString::from);
     let args = ["infra-controller-manager"].into_iter().chain(FLAGS);
     let controllers: &[&str] =
-        if has_members { &members::FLAGS } else { &["--controllers=node-ipam-controller"] };
-    let args = args.chain(controllers.iter().copied()).map(OsString::from).chain(rate);
+        if plan.has_members { &members::FLAGS } else { &["--controllers=node-ipam-controller"] };
+    let args = args.chain(controllers.iter().copied()).map(OsString::from).chain(more);
     let Parsed::Run(values) =
         parse(args, &controller_flags(controllers::ALL), &known, &build::INFO)?
     else {
@@ -106,14 +110,14 @@ pub(crate) async fn keep_running(world: World, slot: usize) {
 /// Starts a process; the token is cancelled when it is dead.
 fn start(world: &World, slot: usize) -> CancellationToken {
     let fence = Fence::closed_by(if slot == 0 { clocks::<0> } else { clocks::<1> });
-    let (id, shutdown, died, halt, qps, has_members) = world.with(|state| {
+    let (id, shutdown, died, halt, plan) = world.with(|state| {
         let id = state.processes.len();
         let process = Process::new(format!("process-{id}"), slot, fence.clone());
         let (shutdown, died) = (process.shutdown.clone(), process.died.clone());
         let halt = process.halt.clone();
         state.note(|| format!("p{id} starts in place {slot}"));
         state.processes.push(process);
-        (id, shutdown, died, halt, state.plan.qps, state.plan.has_members)
+        (id, shutdown, died, halt, state.plan.clone())
     });
     let ending = world.clone();
     let machine = Machine {
@@ -125,7 +129,7 @@ fn start(world: &World, slot: usize) -> CancellationToken {
     };
     let ending = world.clone();
     let running = tokio::spawn(halt.task(async move {
-        let ended = match settings(&format!("process-{id}"), qps, has_members) {
+        let ended = match settings(&format!("process-{id}"), &plan) {
             Ok(settings) => run_on(machine, settings).await,
             Err(error) => Err(error),
         };

@@ -12,6 +12,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::Report;
 use crate::call::Call;
 use crate::life::{name_of, node_of};
+use crate::members::CRDS;
 use crate::plan::{MOMENTS, Moment, Plan, Script};
 use crate::replica::{REPLICAS, kill};
 use crate::store::Change;
@@ -48,9 +49,9 @@ impl Pattern {
 /// How long the API servers show an old view: the lease of the crashed leader ends meanwhile, and the next one lists.
 const FROZEN: Duration = Duration::from_secs(75);
 /// The kinds that both domains watch.
-pub(crate) const WATCHED: [&str; 3] = ["kubefedclusters", "nodes", "secrets"];
+pub(crate) const WATCHED: [&str; 4] = ["clustercidrs", "kubefedclusters", "nodes", "secrets"];
 /// The kinds whose objects are compared at the end.
-const COMPARED: [&str; 4] = ["configmaps", "kubefedclusters", "nodes", "secrets"];
+const COMPARED: [&str; 5] = ["clustercidrs", "configmaps", "kubefedclusters", "nodes", "secrets"];
 /// A Node that another allocator gives this pod CIDR, the last one, so that it is always free.
 const FOREIGN: (u64, &str) = (6, "10.0.0.112/28");
 /// A held watch goes on that long after the last change which it does not show.
@@ -86,18 +87,28 @@ enum Edit {
     Rotate(usize),
     RemoveMember(usize),
     AddMember(usize),
+    /// A ClusterCIDR for [`SELECTED`] alone, if blocks come from ClusterCIDRs.
+    AddClusterCidr,
+    RemoveClusterCidr,
     /// The leader ends, and releases its lease.
     HandOver,
 }
 
+const CLUSTER_CIDRS: &str = "/apis/networking.x-k8s.io/v1/clustercidrs";
+
 /// The Node with a finalizer.
 const FINALIZED: u64 = 3;
-/// Seconds and edits. Four Nodes and the members are there from the beginning.
-const SCENARIO: [(u64, Edit); 19] = [
-    (12, Edit::Join(4)),
+/// The Node that a ClusterCIDR selects.
+const SELECTED: u64 = 5;
+/// Seconds and edits. The finalizer of a ClusterCIDR that is deleted goes before another one of its name comes, also when
+/// the leader crashes in between. Four Nodes and the members are there from the beginning.
+const SCENARIO: [(u64, Edit); 24] = [
+    (12, Edit::AddClusterCidr),
+    (13, Edit::Join(4)),
     (14, Edit::Leave(1)),
     (16, Edit::Leave(FINALIZED)),
-    (17, Edit::Join(5)),
+    (17, Edit::Join(SELECTED)),
+    (18, Edit::RemoveClusterCidr),
     (19, Edit::Foreign),
     (21, Edit::Join(1)),
     (23, Edit::Release(FINALIZED)),
@@ -106,6 +117,7 @@ const SCENARIO: [(u64, Edit); 19] = [
     (28, Edit::Rotate(0)),
     (30, Edit::RemoveMember(1)),
     (31, Edit::AddMember(1)),
+    (32, Edit::Leave(SELECTED)),
     (33, Edit::HandOver),
     (38, Edit::Rotate(1)),
     (39, Edit::Replace(4)),
@@ -113,9 +125,11 @@ const SCENARIO: [(u64, Edit); 19] = [
     (41, Edit::AddMember(0)),
     (43, Edit::Leave(0)),
     (45, Edit::Join(0)),
+    (51, Edit::AddClusterCidr),
+    (52, Edit::Join(SELECTED)),
 ];
 /// When the last Node joins, and where processes restart on an old view.
-const LAST: (u64, Edit) = (49, Edit::Join(7));
+const LAST: (u64, Edit) = (54, Edit::Join(7));
 
 /// The writes of the last edit are sent within this time.
 const LAST_WRITES: Duration = Duration::from_secs(10);
@@ -154,11 +168,22 @@ pub(crate) async fn play(world: &World, script: Script) {
 }
 
 impl State {
-    /// A Node joins; one of a script has a finalizer.
+    /// Makes the kind of ClusterCIDRs, if blocks come from them.
+    pub(crate) fn register_cluster_cidrs(&mut self) {
+        if self.plan.has_cluster_cidrs {
+            let crd = json!({"metadata": {"name": "clustercidrs.networking.x-k8s.io"}});
+            self.edit_at(Method::POST, CRDS.to_owned(), &crd);
+        }
+    }
+
+    /// A Node joins; of a script one has a finalizer, and one a label.
     pub(crate) fn join(&mut self, node: u64) {
         let mut object = node_of(node);
         if node == FINALIZED && self.plan.script.is_some() {
             object["metadata"]["finalizers"] = json!(["example.com/drain"]);
+        }
+        if node == SELECTED && self.plan.script.is_some() {
+            object["metadata"]["labels"] = json!({"pool": "second"});
         }
         self.edit(Method::POST, &object);
     }
@@ -187,6 +212,19 @@ impl State {
             Edit::Rotate(member) => self.rotate(member),
             Edit::RemoveMember(member) => self.remove_member(member),
             Edit::AddMember(member) => self.add_member(member),
+            Edit::AddClusterCidr | Edit::RemoveClusterCidr if !self.plan.has_cluster_cidrs => {}
+            Edit::AddClusterCidr => {
+                let label = json!({"key": "pool", "operator": "Exists"});
+                let selector = json!({"nodeSelectorTerms": [{"matchExpressions": [label]}]});
+                let spec = json!({
+                    "ipv4": "10.0.1.0/26", "perNodeHostBits": 4, "nodeSelector": selector
+                });
+                let object = json!({"metadata": {"name": "second"}, "spec": spec});
+                self.edit_at(Method::POST, CLUSTER_CIDRS.to_owned(), &object);
+            }
+            Edit::RemoveClusterCidr => {
+                self.edit_at(Method::DELETE, format!("{CLUSTER_CIDRS}/second"), &Value::Null);
+            }
             Edit::HandOver => {
                 let leader = self.processes.iter().find(|it| it.is_alive && it.is_leader());
                 if let Some(leader) = leader {
@@ -260,6 +298,8 @@ impl State {
         let leaders: Vec<_> = leaders.collect();
         for leader in end.iter_mut().filter_map(|it| it.pointer_mut("/data/leader")) {
             let leads = leader.as_str().is_some_and(|it| leaders.contains(&it));
+            // With ClusterCIDRs a new leader writes the record only once a pool or Node changes.
+            let leads = leads || self.plan.has_cluster_cidrs;
             *leader = if leads { "that of the Lease".into() } else { "a former one".into() };
         }
         self.record.end = end;
@@ -280,6 +320,9 @@ fn without_accidents(mut object: Value) -> Value {
     }
     if let Some(Value::Object(data)) = object.get_mut("data") {
         data.retain(|name, _| !["written", "token"].contains(&&**name));
+    }
+    if let Some(status) = object["status"].as_object_mut() {
+        status.remove("families");
     }
     // Which of the free pod CIDRs a Node gets depends on when it gets one.
     let is_foreign = object["metadata"]["name"] == *name_of(FOREIGN.0);
@@ -307,13 +350,13 @@ fn remove_times(value: &mut Value) {
 
 impl Plan {
     /// The plan of a script.
-    pub fn of_script(script: Script) -> Self {
-        Self { script: Some(script), ..Self::new(0) }
+    pub fn of_script(script: Script, has_cluster_cidrs: bool) -> Self {
+        Self { script: Some(script), has_cluster_cidrs, ..Self::new(0) }
     }
 }
 
-/// The plans of a pattern, by what the first run did.
-pub fn plans(pattern: Pattern, first: &Record) -> Vec<Plan> {
+/// The plans of a pattern, by what its first run did.
+pub fn plans(pattern: Pattern, plan: &Plan, first: &Record) -> Vec<Plan> {
     let end = Duration::from_secs(LAST.0);
     let changes: Vec<_> = first.changes.iter().filter(|(.., at)| *at < end).collect();
     let scripts: Vec<_> = match pattern {
@@ -325,7 +368,7 @@ pub fn plans(pattern: Pattern, first: &Record) -> Vec<Plan> {
         }
         Pattern::Unobserved => pairs(&changes),
     };
-    scripts.into_iter().map(Plan::of_script).collect()
+    scripts.into_iter().map(|it| Plan::of_script(it, plan.has_cluster_cidrs)).collect()
 }
 
 /// Each change with the next one of its kind, and with the next one of its object.

@@ -179,16 +179,24 @@ fn a_seed_is_replayed() {
 }
 
 /// One in so many plans of a scenario runs in CI.
-const ONE_IN: u64 = 3;
+const ONE_IN: u64 = 6;
 /// One in so many of them runs twice.
 const REPLAYS_OF: usize = 8;
 
-/// Plays the scenario without a fault and once for each plan of a pattern, and expects the same end.
+/// Plays the scenario without a fault and once for each plan of a pattern, and expects the same end; with the
+/// RangeAllocator and with ClusterCIDRs.
 fn end_alike(pattern: Pattern, test: &str) {
     let began = Instant::now();
-    let first = replay(Plan::of_script(Script::First));
-    assert_eq!(first.violation, None, "{}", Plan::of_script(Script::First).command());
-    let all = plans(pattern, &first.record);
+    let first = |has_cluster_cidrs| {
+        let plan = Plan::of_script(Script::First, has_cluster_cidrs);
+        let report = replay(plan.clone());
+        assert_eq!(report.violation, None, "{}", plan.command());
+        (plan, report.record)
+    };
+    let firsts = [first(false), first(true)];
+    let each = firsts.iter().map(|(plan, record)| (plans(pattern, plan, record), record));
+    let all = each.flat_map(|(plans, record)| plans.into_iter().map(move |plan| (plan, record)));
+    let all: Vec<_> = all.collect();
     let one_in = number_of("SIMULATION_ONE_IN").unwrap_or(ONE_IN);
     let chosen: Vec<_> = all.iter().step_by(usize::try_from(one_in).unwrap()).collect();
     let (next, failed) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
@@ -196,12 +204,11 @@ fn end_alike(pattern: Pattern, test: &str) {
         let began = used();
         loop {
             let nth = next.fetch_add(1, Ordering::Relaxed);
-            let Some(plan) = chosen.get(nth).map(|plan| Plan::clone(plan)) else { break };
+            let Some((plan, first)) = chosen.get(nth) else { break };
             let is_repeated = nth.is_multiple_of(REPLAYS_OF);
-            let command = plan.command();
-            let report = if is_repeated { replay(plan) } else { run(&plan).unwrap() };
-            if let Some(differs) = difference(&first.record, &report) {
-                failed.lock().unwrap().push(format!("{differs}\n{command}"));
+            let report = if is_repeated { replay(plan.clone()) } else { run(plan).unwrap() };
+            if let Some(differs) = difference(first, &report) {
+                failed.lock().unwrap().push(format!("{differs}\n{}", plan.command()));
             }
         }
         used().saturating_sub(began)
@@ -218,7 +225,7 @@ fn end_alike(pattern: Pattern, test: &str) {
     let line = format!("checked: {claims} | {test} | {bounds} | {part}{some} of {of} plans\n");
     let line = format!("{line}{took:.1?}; {used:.1?} of processor time\n");
     std::io::stdout().write_all(line.as_bytes()).unwrap();
-    assert!(of > 30, "the scenario has {of} points");
+    assert!(of > 60, "the scenario has {of} points");
     let failed = failed.into_inner().unwrap();
     assert!(failed.is_empty(), "{}\n{} of {some} plans", failed.join("\n"), failed.len());
 }
