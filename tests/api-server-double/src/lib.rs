@@ -10,6 +10,7 @@
 //! | `store.rs` | [`Store`], a server that keeps what it is sent |
 //! | `calls.rs` | [`Calls`], a server whose test answers each request by hand |
 //! | `loopback.rs` | [`Loopback`], the same server on a port |
+//! | `fields.rs` | [`fields`]: the fields of our CRDs, and the steps of a test of each |
 //! | `fleet.rs` | [`Fleet`], a server with as many Nodes as the largest clusters have |
 #![allow(
     clippy::unwrap_used,
@@ -21,6 +22,7 @@
 
 mod asked;
 mod calls;
+pub mod fields;
 mod fleet;
 mod loopback;
 mod reply;

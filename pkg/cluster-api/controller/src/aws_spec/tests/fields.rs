@@ -7,6 +7,7 @@
 //! | `exceptions` | fields that cannot follow, and why |
 //! | `double` | the model of AWS of `aws-network` |
 
+use api_server_double::fields::{Crd, set};
 use aws_network::{Action, Goal, LogicalId, ROLE_TAG, Rest, SecurityGroup, Subnet, Tags, Vpc};
 
 use super::*;
@@ -167,27 +168,6 @@ fn add_resources_of_others(cloud: &mut Cloud) {
     }
 }
 
-/// Sets the field at a path, in the first item of each list on the way. `null` takes it away.
-fn set(object: &mut Value, path: &str, value: &Value) {
-    let Some((first, rest)) = path.split_once('.') else {
-        let fields = object.as_object_mut().unwrap();
-        if value.is_null() {
-            fields.remove(path);
-        } else {
-            fields.insert(path.to_owned(), value.clone());
-        }
-        return;
-    };
-    let next = match first.strip_suffix("[]") {
-        Some(list) => &mut object[list][0],
-        None => &mut object[first],
-    };
-    if next.is_null() {
-        *next = json!({});
-    }
-    set(next, rest, value);
-}
-
 /// A step of a row after which the cluster is not as it should be, with the reports and the differences.
 type Deviation = (&'static str, Vec<String>, Vec<String>);
 
@@ -242,36 +222,18 @@ fn play(row: &Row) -> Vec<Deviation> {
     deviations
 }
 
-/// The paths of the fields below a schema that have a value of their own.
-fn leaves(schema: &Value, path: &str, found: &mut BTreeSet<String>) {
-    for (name, field) in schema["properties"].as_object().into_iter().flatten() {
-        let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-        let items = &field["items"];
-        if field["properties"].is_null() {
-            found.insert(path.clone());
-        }
-        leaves(field, &path, found);
-        leaves(items, &format!("{path}[]"), found);
-    }
-}
-
 fn fields_of(kind: &str, spec: &str) -> BTreeSet<String> {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../config/crd");
-    let file = format!("infrastructure.cluster.x-k8s.io_{kind}.yaml");
-    let text = std::fs::read_to_string(folder.join(file)).unwrap();
-    let crd: Value = serde_saphyr::from_str(&text).unwrap();
-    let schema = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
-    let mut found = BTreeSet::new();
-    leaves(schema.pointer(spec).unwrap(), "", &mut found);
-    found
+    let crd = Crd::read(&format!("config/crd/infrastructure.cluster.x-k8s.io_{kind}.yaml"));
+    let below = |leaf: String| leaf[spec.len() + 1..].to_owned();
+    let fields = crd.leaves(spec).into_iter().filter(|leaf| !leaf.ends_with('*'));
+    fields.map(below).collect()
 }
 
 #[test]
 fn the_table_has_each_field_of_an_aws_cluster_and_of_its_template() {
     let known: BTreeSet<_> = rows().into_iter().map(|row| row.path).collect();
-    let cluster = fields_of("awsclusters", "/properties/spec");
-    let template = "/properties/spec/properties/template/properties/spec";
-    assert_eq!(fields_of("awsclustertemplates", template), cluster);
+    let cluster = fields_of("awsclusters", "spec");
+    assert_eq!(fields_of("awsclustertemplates", "spec.template.spec"), cluster);
     let missing: Vec<_> = cluster.difference(&known).collect();
     let surplus: Vec<_> = known.difference(&cluster).collect();
     assert!(missing.is_empty() && surplus.is_empty(), "{missing:#?} {surplus:#?}");
