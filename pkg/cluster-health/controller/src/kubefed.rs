@@ -33,7 +33,7 @@ mod flavour;
 mod status;
 mod survey;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 mod topology;
@@ -120,7 +120,7 @@ fn config_of(flavour: &KubeFed, context: &Context) -> Option<Informer<Object<Kub
     Some(context.informers.get_from(source))
 }
 
-fn on_config(
+pub(crate) fn on_config(
     config: &Informer<Object<KubeFedConfig>>,
     queue: &WorkQueue<Work>,
     clusters: &Clusters,

@@ -52,7 +52,7 @@ mod status;
 mod summary;
 mod summary_metrics;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 

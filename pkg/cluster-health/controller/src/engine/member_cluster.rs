@@ -46,7 +46,7 @@ pub(crate) struct MemberState {
     /// `None` when the cluster is gone.
     prober: Option<Arc<dyn ClusterProber>>,
     inputs: u64,
-    addresses: Vec<Box<str>>,
+    pub(super) addresses: Vec<Box<str>>,
     pub(crate) policy: Policy,
     pub(crate) paused: bool,
     labels: Labels,

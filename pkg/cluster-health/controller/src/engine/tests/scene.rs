@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api::cluster_api;
 use crate::api::cluster_profile::CLUSTER_PROFILES;
+use crate::api::kubefed::KUBEFED_CLUSTERS;
 use crate::api::tke::{CLUSTERS, MACHINES};
 use crate::check_document::ConfiguredChecks;
 use crate::engine::beats::BeatWatch;
@@ -46,6 +47,7 @@ pub(crate) use members::{Answer, Members, policy, target};
 const LEASES: Option<&str> = Some("beats");
 /// The kinds of TKEStack that are written.
 static TKE: [Resource; 2] = [MACHINES, CLUSTERS];
+static KUBEFED: Resource = KUBEFED_CLUSTERS;
 
 pub(crate) static KIND: Resource = Resource::namespaced("fake.example.org", "v1", "Fake", "fakes");
 
@@ -205,7 +207,7 @@ impl Scene {
         let recorder = if audit { events::Recorder::mute() } else { recorder };
         let [profiles, _] = &CLUSTER_PROFILES;
         let [capi] = &cluster_api::CLUSTERS;
-        let clients = [&KIND, &TKE[0], &TKE[1], profiles, capi].map(|kind| {
+        let clients = [&KIND, &TKE[0], &TKE[1], &KUBEFED, profiles, capi].map(|kind| {
             let limit = Duration::from_secs(5);
             let client = ObjectClient::<Dynamic>::new(client.clone(), kind.clone(), "fake", limit);
             (kind.into(), client)

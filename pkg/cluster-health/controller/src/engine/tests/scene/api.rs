@@ -101,8 +101,13 @@ impl Api {
 
     /// The status of the object of this key that was written last.
     pub(crate) fn status(&self, kind: &Resource, name: &str) -> Option<Value> {
+        self.sent(kind, name).map(|mut object| object["status"].take())
+    }
+
+    /// The object that was sent last with its status.
+    pub(crate) fn sent(&self, kind: &Resource, name: &str) -> Option<Value> {
         let path = format!("{}/status", kind.object_path(name));
-        self.applied.lock().get(&path).map(|object| object["status"].clone())
+        self.applied.lock().get(&path).cloned()
     }
 
     /// Reasons of the events, oldest first.
