@@ -148,8 +148,9 @@ struct Member<R: Tested> {
     uid: Arc<str>,
     version: u64,
     watches: HashMap<&'static str, Log>,
-    _subscriptions:
-        (Subscription<Object<R::Schema>>, Subscription<Metadata>, Box<dyn std::any::Any>),
+    _of_objects: Subscription<Object<R::Schema>>,
+    _of_credentials: Subscription<Metadata>,
+    _of_configs: Option<Subscription<Object<KubeFedConfig>>>,
 }
 
 /// The events of the watch of one kind, oldest first; each is about the only object.
@@ -273,7 +274,7 @@ impl<R: Tested> Member<R> {
             of_first_list: FirstList::default(),
             rereads: Rereads::default(),
         });
-        let of_configs = Box::new(R::follow(&flavour, &configs, &pipeline));
+        let of_configs = R::follow(&flavour, &configs, &pipeline);
         let options = WorkerOptions {
             workers: 1,
             limit: S(60),
@@ -283,8 +284,6 @@ impl<R: Tested> Member<R> {
         };
         tokio::spawn(run_workers(queue, Arc::clone(&pipeline), options));
         let uid = format!("u{}", NUMBER.fetch_add(1, Ordering::Relaxed)).into();
-        let _subscriptions: (_, _, Box<dyn std::any::Any>) =
-            (of_objects, of_credentials, of_configs);
         Self {
             scene,
             pipeline,
@@ -294,7 +293,9 @@ impl<R: Tested> Member<R> {
             uid,
             version: 10,
             watches,
-            _subscriptions,
+            _of_objects: of_objects,
+            _of_credentials: of_credentials,
+            _of_configs: of_configs,
         }
     }
 

@@ -132,7 +132,9 @@ impl World for OneClusterCidr {
     async fn settle(&mut self, objects: &Value, _: bool) -> End {
         let (allocator, now) = (&mut self.allocator, Instant::now());
         let node_uid = |name: &str, number: u64| Uid::from(format!("{name}-{number}").as_str());
-        NODES.iter().for_each(|(name, _)| drop(allocator.gone(&node_uid(name, self.uid), now)));
+        for (name, _) in NODES {
+            drop(allocator.gone(&node_uid(name, self.uid), now));
+        }
         drop(allocator.cluster_cidr_gone(&self.uid.to_string()));
         self.uid += 1;
         let uid = self.uid.to_string();
@@ -173,11 +175,12 @@ impl World for OneClusterCidr {
     }
 }
 
+const TERMS: &str = "object.spec.nodeSelector.nodeSelectorTerms";
+
 fn fields() -> Vec<Field> {
     let wants = |key: &str, operator: &str, values: &[&str]| json!([{"key": key, "operator": operator, "values": values}]);
     let by_label = |values: &[&str]| json!([{"matchExpressions": wants("zone", "In", values)}]);
     let by_name = |name: &str| json!([{"matchFields": wants("metadata.name", "In", &[name])}]);
-    const TERMS: &str = "object.spec.nodeSelector.nodeSelectorTerms";
     let labelled = |field: Field| field.given(TERMS, by_label(&["a"]));
     let named = |field: Field| field.given(TERMS, by_name("n1"));
     let at = |rest: &str| -> &'static str { format!("{TERMS}{rest}").leak() };
