@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use aws_network::{
     BastionSpec, CniSpec, DEFAULT_OWNER_TAG, Desired, Dialect, Goal, HealthCheckSpec, Identity,
-    LoadBalancerKind, LoadBalancerSpec, NatMode, Removal, Scheme, ServiceResources, Spec,
-    SubnetSpec, Tags, Zone, ZoneType, default_load_balancer_name,
+    ListenerSpec, LoadBalancerKind, LoadBalancerSpec, NatMode, Removal, Scheme, ServiceResources,
+    Spec, SubnetSpec, Tags, Zone, ZoneType, default_load_balancer_name,
 };
 
 /// The name of the cluster that everybody starts with.
@@ -54,6 +54,16 @@ pub fn load_balancer(kind: LoadBalancerKind) -> LoadBalancerSpec {
         preserve_client_ip: false,
         ipv6_targets: None,
         listeners: Vec::new(),
+    }
+}
+
+/// A secondary load balancer, internal and with an additional listener.
+pub fn second_load_balancer() -> LoadBalancerSpec {
+    LoadBalancerSpec {
+        name: Some("second".to_owned()),
+        scheme: Scheme::Internal,
+        listeners: vec![ListenerSpec { port: 8443, ..ListenerSpec::default() }],
+        ..load_balancer(LoadBalancerKind::Network)
     }
 }
 

@@ -7,14 +7,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use aws_fixtures::{dual_stack, present, with_nats};
+use aws_fixtures::{dual_stack, present, second_load_balancer, with_nats};
 use aws_network::{NatMode, Spec};
 use tests::aws_proxy::Call;
 
 use crate::faults::{
     Fault, Point, Reference, Table, create, delete, deleted_meanwhile, kind, without_a_patch,
 };
-use crate::policies::second;
 use crate::world::World;
 
 /// The first write of each name.
@@ -187,7 +186,7 @@ async fn every_call_with_every_fault_with_a_regional_nat_gateway() {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "it takes ten minutes: run it by name"]
 async fn every_kind_of_call_with_every_fault_with_dual_stack_and_a_second_load_balancer() {
-    let second = Some(Box::new(second()));
+    let second = Some(Box::new(second_load_balancer()));
     let spec = Spec { nat_mode: NatMode::Single, secondary_load_balancer: second, ..dual_stack() };
     every_call("dual stack", spec, ends_of_kinds).await;
 }

@@ -4,14 +4,13 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use aws_fixtures::CLUSTER;
+use aws_fixtures::{CLUSTER, second_load_balancer};
 use aws_network::{
     ATTEMPT_TAG, ClassicLoadBalancer, Ipv6Range, LoadBalancerKind, Lookup, NAT_ZONE_TAG, Query,
     ROUTE_TABLE_TAG, Reply, Scope, Source, Tags, Target, default_load_balancer_name,
 };
 use ipnet::IpNet;
 
-use crate::policies::second;
 use crate::world::World;
 
 type Names = BTreeMap<String, String>;
@@ -245,7 +244,7 @@ impl Inventory {
             self.classic(world, balancer).await;
         }
         let mut lookup = named(&format!("default-{CLUSTER}"));
-        lookup.names.extend(second().name);
+        lookup.names.extend(second_load_balancer().name);
         let query = Query::NetworkLoadBalancers(lookup);
         let Reply::NetworkLoadBalancers(found, groups) = read(world, query).await else {
             panic!("no load balancers")

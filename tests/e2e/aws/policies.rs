@@ -1,10 +1,8 @@
 //! A live change of the NAT policy, slow NAT gateways, and a load balancer of the second
 //! generation.
 
-use aws_fixtures::{absent, load_balancer, present, with_nats};
-use aws_network::{
-    ListenerSpec, LoadBalancerKind, LoadBalancerSpec, NatMode, Part, Reason, Rest, Scheme, Spec,
-};
+use aws_fixtures::{absent, load_balancer, present, second_load_balancer, with_nats};
+use aws_network::{ListenerSpec, LoadBalancerKind, NatMode, Part, Reason, Rest, Scheme, Spec};
 use tests::aws_proxy::{Fate, Pace};
 
 use crate::inventory::inventory;
@@ -149,16 +147,6 @@ async fn additional_listeners_of_a_network_load_balancer_follow_the_spec() {
     assert_eq!(totals(&world).await, before);
 }
 
-/// An internal load balancer with an additional listener.
-pub(crate) fn second() -> LoadBalancerSpec {
-    LoadBalancerSpec {
-        name: Some("second".to_owned()),
-        scheme: Scheme::Internal,
-        listeners: vec![ListenerSpec { port: 8443, ..ListenerSpec::default() }],
-        ..load_balancer(LoadBalancerKind::Network)
-    }
-}
-
 /// The process dies at each kind of call that makes the second one.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_secondary_load_balancer_is_created_through_crashes_kept_and_deleted() {
@@ -166,7 +154,10 @@ async fn a_secondary_load_balancer_is_created_through_crashes_kept_and_deleted()
     let before = totals(&world).await;
     for kind in [LoadBalancerKind::Classic, LoadBalancerKind::Network] {
         let alone = Spec { load_balancer: Some(load_balancer(kind)), ..with_nats(NatMode::None) };
-        let both = Spec { secondary_load_balancer: Some(Box::new(second())), ..alone.clone() };
+        let both = Spec {
+            secondary_load_balancer: Some(Box::new(second_load_balancer())),
+            ..alone.clone()
+        };
         world.run_later(&present(&alone)).await;
         world.proxy.forget();
         let left = world.hit_first(&[
