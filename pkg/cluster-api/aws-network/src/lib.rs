@@ -95,7 +95,8 @@ pub use resources::{
 };
 pub use rule::{Role, Rule, RuleKey, Source};
 pub use spec::{
-    BastionSpec, CniSpec, Dialect, EdgeZones, HealthCheckSpec, IngressRuleSpec, ListenerSpec,
-    LoadBalancerKind, LoadBalancerSpec, NatMode, Spec, SpecError, SubnetSpec, Zone, ZoneType,
+    BastionSpec, CniSpec, Dialect, EdgeZones, FoundZone, HealthCheckSpec, IngressRuleSpec,
+    ListenerSpec, LoadBalancerKind, LoadBalancerSpec, NatMode, Spec, SpecError, SubnetSpec, Zone,
+    ZoneType,
 };
 pub use tags::{ATTEMPT_TAG, NAT_ZONE_TAG, ROUTE_TABLE_TAG, default_load_balancer_name};

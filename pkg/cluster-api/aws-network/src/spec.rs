@@ -78,6 +78,26 @@ pub struct Zone {
     pub parent: Option<String>,
 }
 
+/// A zone of the region, and whether the account may use it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundZone {
+    /// The zone.
+    pub zone: Zone,
+    /// The zone group, which an account opts in to.
+    pub group: String,
+    /// Whether the account has opted in, or need not.
+    pub is_opted_in: bool,
+    /// Whether its state is `available`.
+    pub is_available: bool,
+}
+
+impl FoundZone {
+    /// Whether it is an availability zone in which we may work, so that default subnets may be in it.
+    pub fn is_default(&self) -> bool {
+        self.zone.zone_type == ZoneType::AvailabilityZone && self.is_opted_in && self.is_available
+    }
+}
+
 /// Whether a name is that of a wavelength zone, such as us-east-1-wl1-bos-wlz-1.
 pub(crate) fn names_wavelength(zone: &str) -> bool {
     zone.contains("-wlz-")

@@ -19,7 +19,6 @@ mod swept;
 mod vpcs;
 
 pub use marked::Marked;
-pub use vpcs::FoundZone;
 
 /// Results in one page of EC2. AWS allows fewer of some kinds (`gateways.rs`).
 const PAGE: i32 = 1000;

@@ -4,15 +4,15 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use aws_network::{
-    Action, Identity, Memory, Observed, Outcome, Planned, Problem, Query, Reconciliation, Reply,
-    Rest, SEND_WITHIN, Scope, Step, Timestamp,
+    Action, FoundZone, Identity, Memory, Observed, Outcome, Planned, Problem, Query,
+    Reconciliation, Reply, Rest, SEND_WITHIN, Scope, Step, Timestamp,
 };
 use futures::{StreamExt as _, stream};
 use resilience::Fence;
 use tokio::time::Instant;
 
 use crate::call::{AwsError, Call};
-use crate::describe::{Describe, FoundZone, filter_of};
+use crate::describe::{Describe, filter_of};
 use crate::gate::WriteGate;
 use crate::limits::{Class, Service};
 use crate::perform::{Performed, classic, network_balancers, perform};

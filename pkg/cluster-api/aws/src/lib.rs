@@ -33,7 +33,7 @@ mod sweep;
 pub use account::{Account, Role};
 pub use aws_credential_types::Credentials;
 pub use call::AwsError;
-pub use describe::{FoundZone, Marked};
+pub use describe::Marked;
 pub use executor::Executor;
 pub use executor::{Judged, PassHooks, judge, look, run_pass};
 pub use limits::Rates;

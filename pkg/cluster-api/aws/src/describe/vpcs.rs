@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-use aws_network::{Ipv6Range, Reply, SecondaryCidr, Subnet, Vpc, Zone, ZoneType};
+use aws_network::{FoundZone, Ipv6Range, Reply, SecondaryCidr, Subnet, Vpc, Zone, ZoneType};
 use aws_sdk_ec2::types::{
     self, AvailabilityZoneOptInStatus, AvailabilityZoneState, Filter, SubnetCidrBlockStateCode,
     SubnetState, VpcAttributeName, VpcCidrBlockAssociation, VpcCidrBlockStateCode,
@@ -55,26 +55,6 @@ impl Describe<'_> {
         let mut zones: Vec<_> = zones.filter_map(zone).collect();
         zones.sort_by(|one, other| one.zone.name.cmp(&other.zone.name));
         Ok(zones)
-    }
-}
-
-/// A zone of the region, and whether the account may use it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FoundZone {
-    /// The zone.
-    pub zone: Zone,
-    /// The zone group, which an account opts in to.
-    pub group: String,
-    /// Whether the account has opted in, or need not.
-    pub is_opted_in: bool,
-    /// Whether its state is `available`.
-    pub is_available: bool,
-}
-
-impl FoundZone {
-    /// Whether it is an availability zone in which we may work, so that default subnets may be in it.
-    pub fn is_default(&self) -> bool {
-        self.zone.zone_type == ZoneType::AvailabilityZone && self.is_opted_in && self.is_available
     }
 }
 

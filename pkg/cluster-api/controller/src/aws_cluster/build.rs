@@ -5,8 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aws::FoundZone;
-use aws_network::{Goal, Rest, SpecError, network_ids};
+use aws_network::{FoundZone, Goal, Rest, SpecError, network_ids};
 use events::EventType;
 use objects::{Error, Object};
 use tokio::net::lookup_host;

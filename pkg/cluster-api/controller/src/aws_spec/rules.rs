@@ -1,8 +1,7 @@
 //! Ingress rules of security groups, as the spec of an AWSCluster states them; its zones that AWS is asked
 //! about; which fields of upstream ask for what is not built.
 
-use aws::FoundZone;
-use aws_network::{IngressRuleSpec, Role, SpecError, Zone, ZoneType};
+use aws_network::{FoundZone, IngressRuleSpec, Role, SpecError, Zone, ZoneType};
 use serde_json::Value;
 
 use crate::api::aws_cluster::{AwsClusterSpec, IngressRule};
