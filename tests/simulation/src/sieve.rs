@@ -298,8 +298,6 @@ impl State {
         let leaders: Vec<_> = leaders.collect();
         for leader in end.iter_mut().filter_map(|it| it.pointer_mut("/data/leader")) {
             let leads = leader.as_str().is_some_and(|it| leaders.contains(&it));
-            // With ClusterCIDRs a new leader writes the record only once a pool or Node changes.
-            let leads = leads || self.plan.has_cluster_cidrs;
             *leader = if leads { "that of the Lease".into() } else { "a former one".into() };
         }
         self.record.end = end;

@@ -180,8 +180,7 @@ impl Allocator {
         self.ledger.claim(&Owner::Node(uid.clone())).unwrap_or_default()
     }
 
-    /// All that there was at the start is known from now on: a cache that was filled before brings
-    /// no list.
+    /// All that there was at the start is known from now on.
     pub(crate) fn start(&mut self) {
         if self.started.is_none() {
             self.started = Some(Instant::now());

@@ -173,12 +173,12 @@ impl Runner for NodeIpamRun {
     fn run(self: Arc<Self>, mut context: Context) -> BoxFuture<'static, Result<Stopped, Failure>> {
         Box::pin(async move {
             let standby = self.standby.lock().take();
-            let cache = match standby {
+            // A warm cache ends with the run.
+            let _cache = match standby {
                 Some(standby) => standby.end(&mut context).await?,
                 None => None,
             };
-            let options = Options { is_warm: cache.is_some(), ..self.options.clone() };
-            self.allocate(&context, &options).await
+            self.allocate(&context, &self.options).await
         })
     }
 }

@@ -89,10 +89,14 @@ pub(crate) async fn work<N: CachedNode, R: Reconcile<Key = Arc<str>>>(
 ) -> Result<Stopped, Failure> {
     let (nodes, auditor) = (reconciler.nodes.clone(), Arc::clone(reconciler));
     let detector = Arc::clone(&reconciler.detector);
-    let Options { concurrency, on_second_allocator, is_warm, .. } = *options;
-    if is_warm {
-        reconciler.allocator.lock().start();
-    }
+    let Options { concurrency, on_second_allocator, .. } = *options;
+    // A cache that was filled before it was subscribed to brings no list.
+    let (cache, allocator) = (nodes.clone(), Arc::clone(&reconciler.allocator));
+    let begin = async move {
+        begin.await;
+        cache.synced_or_dormant().await;
+        allocator.lock().start();
+    };
     // Every Node of the first list is a claim before a worker starts (`rule:list-before-allocate`).
     let work = context
         .run(&reconciler.queue, pass)

@@ -58,8 +58,6 @@ pub(crate) struct Options {
     pub(crate) hold: Hold,
     /// For a standby with a warm cache; `None` without `--warm-standby`.
     pub(crate) warm_proof: Option<WarmProof>,
-    /// The cache of Nodes is filled before the run begins: no list is delivered.
-    pub(crate) is_warm: bool,
 }
 
 /// Value of `--warm-proof`: how a new leader proves that the cache of its standby is up to date.
@@ -175,7 +173,6 @@ pub(crate) fn judge(values: &Values) -> Result<Judged, Vec<Problem>> {
             publish_pools: values.get(&PUBLISH_POOLS),
             hold: Hold::default(),
             warm_proof: values.get(&WARM_STANDBY).then_some(warm_proof),
-            is_warm: false,
         });
         Ok(Judged::On { options, cluster_cidrs, cloud: cloud.map(Box::new), warnings })
     } else {
