@@ -28,7 +28,7 @@ pub(super) struct Rejection {
     pub(super) problem: Problem,
     pub(super) until: Timestamp,
     pub(super) times: u32,
-    /// When it was refused first.
+    /// When it was refused first with this message.
     pub(super) since: Timestamp,
 }
 
@@ -56,13 +56,15 @@ impl Rejection {
         let earlier = all.iter().position(|rejection| rejection.is_about(&action));
         let earlier = earlier.map(|index| all.remove(index));
         let times = earlier.as_ref().map_or(0, |rejection| rejection.times) + 1;
-        let since = earlier.map_or(now, |rejection| rejection.since);
+        let message = Self::message(&action, why);
+        // How long another code was answered says nothing about this one.
+        let same = earlier.filter(|rejection| rejection.problem.message == message);
+        let since = same.map_or(now, |rejection| rejection.since);
         let reason = match refusal {
             // Nothing that we made is late for so long: the spec names what does not exist.
             Refusal::NotVisibleYet if since.age(now) >= LATE => Reason::NotFound,
             _ => refusal.reason(),
         };
-        let message = Self::message(&action, why);
         all.push(Self {
             action,
             problem: Problem { part, reason, message },

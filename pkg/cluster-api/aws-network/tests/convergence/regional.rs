@@ -219,12 +219,12 @@ fn another_refusal_does_not_change_the_mode() {
     }
     // A general one after it has not been repeated.
     let mut world = World::new(SLOW, 1);
-    for (code, times) in [("UnauthorizedOperation", 2), ("InvalidParameterValue", 1)] {
+    for (code, times) in [("UnauthorizedOperation", 2), ("InvalidParameterValue", 2)] {
         world.cloud.refusals.push(("CreateRegionalNatGateway", code, times));
     }
     let (_, rest) = world.run(&present(&regional()), &mut |_| None);
     assert_eq!((rest, mode(&world, &regional())), (Rest::Reached, Some("Regional")));
-    assert_eq!((tries(&world), live(&world.cloud).len()), (4, 1));
+    assert_eq!((tries(&world), live(&world.cloud).len()), (5, 1));
 }
 
 /// As of a VPC whose internet gateway is not visible to that API yet.
