@@ -22,8 +22,8 @@ const FIRST_RETRY: u64 = 30;
 const LAST_RETRY: u64 = 600;
 
 /// How a refusal of a regional NAT gateway is forgotten.
-const AGAIN: &str = "; to try Regional again, set natGateways.mode to PerAZ, wait until this reason is gone, \
-                     and set Regional";
+const AGAIN: &str = "; to try Regional again, set natGateways.mode to PerAZ, wait until the annotation \
+                     aws.cluster.x-k8s.io/regional-nat-refused is gone, and set Regional";
 
 /// Where a private subnet's traffic goes.
 #[derive(Clone, Debug, PartialEq, Eq)]

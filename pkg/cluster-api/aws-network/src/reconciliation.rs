@@ -6,7 +6,7 @@
 //! never waits: [`Step::Rest`] ends a pass, and [`Reconciliation::resume`] begins the next one
 //! when the time has come.
 
-use pass::{MaySend, Pass, Rejection, is_not_offered, needs_memory};
+use pass::{MaySend, Pass, Rejection, are_tags_refused, is_not_offered, needs_memory};
 
 use crate::action::Action;
 use crate::deletion::{Ending, Removal, plan_removal};
@@ -170,7 +170,8 @@ impl Reconciliation {
 
     /// All problems, refusals of this pass included.
     pub fn problems(&self) -> Vec<Problem> {
-        let refused = self.rejections.iter().map(|rejection| rejection.problem.clone());
+        let are_tags_refused = are_tags_refused(&self.rejections);
+        let refused = self.rejections.iter().map(|rejection| rejection.report(are_tags_refused));
         let planned = self.plan.problems.iter().cloned();
         let mut all: Vec<_> = planned.chain(self.failures()).chain(refused).collect();
         all.sort();

@@ -44,6 +44,19 @@ impl Rejection {
         format!("AWS refuses {action}: {why}")
     }
 
+    /// The problem to report. Refused tags may be the cause why a regional NAT gateway is refused.
+    pub(super) fn report(&self, are_tags_refused: bool) -> Problem {
+        let mut problem = self.problem.clone();
+        let is_regional = matches!(self.action, Action::CreateRegionalNatGateway { .. });
+        if is_regional && are_tags_refused {
+            problem.message.push_str(
+                "; the cause may be additionalTags: AWS refuses them on other resources, and this does not \
+                 count as a refusal of Regional until it accepts them",
+            );
+        }
+        problem
+    }
+
     /// Notes a refusal, and when the write is worth another try: later each time.
     pub(super) fn note(
         all: &mut Vec<Self>,
@@ -75,9 +88,17 @@ impl Rejection {
     }
 }
 
+/// Whether AWS refuses tags as such: a missing permission, say, is not about the tags.
+pub(super) fn are_tags_refused(all: &[Rejection]) -> bool {
+    all.iter().any(|it| {
+        matches!(it.action, Action::CreateTags { .. })
+            && it.problem.reason == Reason::InvalidConfiguration
+    })
+}
+
 /// Whether AWS refuses a regional NAT gateway as such. A code for any wrong parameter counts when AWS
 /// repeats it after the time for which the VPC and its internet gateway may be late, a read has shown
-/// both since they were last written, and AWS does not refuse the tags on other resources.
+/// both since they were last written, and AWS does not refuse the tags on other resources as invalid.
 pub(super) fn is_not_offered(
     seen: &Observed,
     earlier: &[Rejection],
@@ -91,14 +112,13 @@ pub(super) fn is_not_offered(
             && it.problem.message == Rejection::message(action, &refused.to_string())
             && it.since.age(now) >= LATE
     };
-    let are_tags_refused = earlier.iter().any(|it| matches!(it.action, Action::CreateTags { .. }));
     match offer(refused, action) {
         Offer::Missing => true,
         Offer::Unknown => false,
         Offer::Doubtful => {
             seen.vpcs.is_as_read()
                 && seen.internet_gateways.is_as_read()
-                && !are_tags_refused
+                && !are_tags_refused(earlier)
                 && earlier.iter().any(is_repeated)
         }
     }

@@ -182,8 +182,9 @@ fn where_aws_offers_none_each_zone_has_its_own_until_the_mode_changes() {
         assert_eq!(tries(&world) == 1, NOT_OFFERED.contains(&code), "{code}: {}", tries(&world));
         let (is_true, reason, message) = condition(&reconciliation, &spec);
         assert_eq!((is_true, reason), (true, "RegionalNatNotAvailable"), "{code}");
+        let again = "wait until the annotation aws.cluster.x-k8s.io/regional-nat-refused is gone";
         let fact = format!("Regional is not available in us-east-2 (AWS answered {code}); ");
-        assert!(message.starts_with(&fact) && message.contains("try Regional again"), "{message}");
+        assert!(message.starts_with(&fact) && message.contains(again), "{message}");
         assert_eq!(mode(&world, &spec), Some("PerAZ"), "{code}");
 
         // AWS offers it by now: the public addresses change only with the spec.
@@ -263,11 +264,20 @@ fn a_general_refusal_does_not_count_while_aws_refuses_the_tags_on_other_resource
     world.cloud.refusals.push(("CreateTags", "InvalidParameterValue", u32::MAX));
     let mut spec = regional();
     spec.additional_tags.insert("team".to_owned(), "blue".to_owned());
-    let (_, rest) = world.run_once_for(&present(&spec), 600);
+    let (reconciliation, rest) = world.run_once_for(&present(&spec), 600);
     assert_eq!((rest, mode(&world, &spec)), (None, Some("Regional")));
-    world.cloud.refusals.retain(|(operation, ..)| *operation != "CreateTags");
-    let (_, rest) = world.run_later(&present(&spec));
-    assert_eq!((rest, mode(&world, &spec)), (Rest::Reached, Some("PerAZ")));
+    let (_, _, message) = condition(&reconciliation, &spec);
+    assert!(message.contains("; the cause may be additionalTags: "), "{message}");
+    // One that says nothing about the tags does not keep it open.
+    for refusal in [None, Some(("CreateTags", "UnauthorizedOperation", u32::MAX))] {
+        let mut world = world.clone();
+        world.cloud.refusals.retain(|(operation, ..)| *operation != "CreateTags");
+        world.cloud.refusals.extend(refusal);
+        let (reconciliation, _) = world.run_once_for(&present(&spec), 600);
+        assert_eq!(mode(&world, &spec), Some("PerAZ"), "{refusal:?}");
+        let (_, _, message) = condition(&reconciliation, &spec);
+        assert!(!message.contains("additionalTags"), "{message}");
+    }
 }
 
 #[test]
