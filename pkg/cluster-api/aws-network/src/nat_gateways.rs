@@ -11,6 +11,7 @@ use crate::outcome::is_quota;
 use crate::plan::{FOR_ANOTHER, Part, Plan, RECHECK, Reason, Situation};
 use crate::query::Query;
 use crate::resources::{NatGateway, NatState};
+use crate::spec::Zone;
 use crate::subnets::{Placed, Subnets};
 use crate::tags::{NAT_ZONE_TAG, attempt_of};
 use crate::vpc::Home;
@@ -43,20 +44,23 @@ pub(crate) struct Nats<'a> {
     /// The NAT gateway in use of each wanted zone, available or pending.
     chosen: BTreeMap<String, &'a NatGateway>,
     wanted: BTreeSet<String>,
+    /// The zone that serves edge zones whose parent zone has none.
+    first: Option<String>,
 }
 
 impl<'a> Nats<'a> {
-    /// Where traffic of a private subnet goes. From an edge zone that is the NAT gateway of the parent zone,
-    /// or the first where that has none.
+    /// Where traffic of a private subnet goes. From an edge zone without a NAT gateway that is the one of
+    /// the parent zone, or the first where that has none.
     pub(crate) fn exit(&self, subnet: &Placed<'_>) -> Exit<'a> {
         let serves = |zone: &&String| self.wanted.contains(*zone);
-        let zone = match &subnet.edge {
-            Some(edge) => edge.parent.as_ref().filter(serves).or(self.wanted.first()),
-            None => self.wanted.get(subnet.zone),
+        let other = |edge: &'_ Zone| {
+            edge.parent.clone().filter(|it| serves(&it)).or_else(|| self.first.clone())
         };
+        let own = self.wanted.get(subnet.zone).cloned();
+        let zone = own.or_else(|| subnet.edge.as_ref().and_then(other));
         let gateway = match self.policy {
             NatPolicy::None => return Exit::None,
-            NatPolicy::PerZone => zone.and_then(|zone| self.chosen.get(zone)),
+            NatPolicy::PerZone => zone.and_then(|zone| self.chosen.get(&zone)),
             NatPolicy::Single(_) | NatPolicy::Regional { .. } => self.chosen.values().next(),
         };
         match gateway.filter(|gateway| gateway.state == NatState::Available) {
@@ -95,17 +99,23 @@ pub(crate) fn plan<'a>(
     }
     observed.nat_gateways.get().and(observed.addresses.get())?;
     let policy = policy_in_effect(situation, plan)?;
-    let mut wanted = wanted_zones(situation.desired, policy, plan);
+    let edges = match policy {
+        NatPolicy::PerZone => edges_with_one(situation, home, subnets),
+        _ => BTreeSet::new(),
+    };
+    let mut wanted = wanted_zones(situation.desired, policy, &edges, plan);
     if *policy == NatPolicy::Single(None)
         && let Some(zone) = zone_of_survivor(situation, home, subnets)
     {
         wanted = BTreeSet::from([zone]);
     }
+    let first = wanted.first().cloned();
+    wanted.extend(edges);
     let chosen = wanted
         .iter()
         .filter_map(|zone| Some((zone.clone(), best_in(situation, home, subnets, zone)?)))
         .collect();
-    let nats = Nats { policy, chosen, wanted };
+    let nats = Nats { policy, chosen, wanted, first };
     for zone in &nats.wanted {
         match nats.chosen.get(zone) {
             Some(found) => keep(situation, zone, found, &look, plan),
@@ -139,8 +149,24 @@ fn policy_in_effect<'a>(situation: &Situation<'a>, plan: &mut Plan) -> Option<&'
     policy
 }
 
-/// The zones that shall have a NAT gateway, or [`REGIONAL`].
-fn wanted_zones(desired: &Desired, policy: &NatPolicy, plan: &mut Plan) -> BTreeSet<String> {
+/// The edge zones of private subnets that have a NAT gateway of ours. It stays, since others have its address
+/// in allow-lists; no other is created there, as AWS offers them in few edge zones.
+fn edges_with_one(
+    situation: &Situation<'_>,
+    home: &Home<'_>,
+    subnets: &Subnets<'_>,
+) -> BTreeSet<String> {
+    let zones = situation.desired.private_edges().map(|edge| edge.name.clone());
+    zones.filter(|zone| best_in(situation, home, subnets, zone).is_some()).collect()
+}
+
+/// The zones that shall have a NAT gateway, or [`REGIONAL`]. Those of `edges` have one.
+fn wanted_zones(
+    desired: &Desired,
+    policy: &NatPolicy,
+    edges: &BTreeSet<String>,
+    plan: &mut Plan,
+) -> BTreeSet<String> {
     let (has_public, has_private) = (desired.public_zones(), desired.private_zones());
     match policy {
         NatPolicy::Regional { .. } if has_private.is_empty() && !desired.has_private_edges() => {
@@ -167,30 +193,35 @@ fn wanted_zones(desired: &Desired, policy: &NatPolicy, plan: &mut Plan) -> BTree
                 return wanted;
             }
             // Only edge zones have private subnets.
-            let mut parents = desired.private_edges().filter_map(|edge| edge.parent.as_ref());
+            let lacking = || desired.private_edges().filter(|edge| !edges.contains(&edge.name));
+            let mut parents = lacking().filter_map(|edge| edge.parent.as_ref());
             let parent = parents.find(|parent| has_public.contains(*parent));
-            let first = parent.or(has_public.first()).filter(|_| desired.has_private_edges());
+            let first = parent.or(has_public.first()).filter(|_| lacking().next().is_some());
             first.into_iter().cloned().collect()
         }
     }
 }
 
 /// Where the only NAT gateway is, or is being made, when the spec leaves the zone to us: others
-/// have its address in allow-lists, so it does not follow the order of the subnets.
+/// have its address in allow-lists, so it does not follow the order of the subnets. None is made in an edge zone.
 fn zone_of_survivor(
     situation: &Situation<'_>,
     home: &Home<'_>,
     subnets: &Subnets<'_>,
 ) -> Option<String> {
-    let zones: Vec<_> = situation.desired.zones(true).collect();
+    let regular: Vec<_> = situation.desired.zones(true).collect();
+    let public = situation.desired.subnets.iter().filter(|subnet| subnet.public);
+    let edges = public.filter_map(|subnet| subnet.edge.as_ref()).map(|edge| edge.name.clone());
+    let zones: Vec<_> = regular.iter().cloned().chain(edges).collect();
     let found = |zone: &str| best_in(situation, home, subnets, zone);
     let is_available = |zone: &str| found(zone).is_some_and(|it| it.state == NatState::Available);
-    let is_begun =
-        |zone: &str| addresses::ours(situation).any(|it| addresses::zone_of(it) == Some(zone));
+    let is_begun = |zone: &&String| {
+        addresses::ours(situation).any(|it| addresses::zone_of(it) == Some(&**zone))
+    };
     let first = |is_it: &dyn Fn(&str) -> bool| zones.iter().find(|zone| is_it(zone));
     let zone = first(&is_available)
         .or_else(|| first(&|zone| found(zone).is_some()))
-        .or_else(|| first(&is_begun));
+        .or_else(|| regular.iter().find(is_begun));
     zone.cloned()
 }
 
