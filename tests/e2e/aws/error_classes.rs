@@ -280,6 +280,11 @@ async fn a_problem_of_the_spec_is_reported_and_the_rest_is_created() {
     let problem = problem_of(reconciliation.problems(), Part::Bastion);
     assert_eq!(problem.reason, Reason::InvalidConfiguration);
     let Goal::Present(desired) = &goal else { panic!("it shall be there") };
-    let all = conditions(desired, reconciliation.plan(), &reconciliation.problems());
+    let all = conditions(
+        desired,
+        reconciliation.observed(),
+        reconciliation.plan(),
+        &reconciliation.problems(),
+    );
     assert!(is_ready(&all), "a cluster needs no bastion: {all:#?}");
 }

@@ -1,7 +1,7 @@
 //! The bastion: one instance with a public address, for SSH to the other instances. No other action waits for it.
 
 use crate::action::{Action, BastionLaunch};
-use crate::desired::DesiredBastion;
+use crate::desired::{DesiredBastion, DesiredSubnet};
 use crate::identity::ROLE_TAG;
 use crate::memory::{LogicalId, client_token};
 use crate::plan::{Part, Plan, RECHECK, Reason, Situation};
@@ -83,7 +83,9 @@ fn make(
     groups: &Groups,
     plan: &mut Plan,
 ) {
-    if situation.desired.public_zones().is_empty() {
+    // The zone of a subnet that the spec names by its id is not known here.
+    let is_public = |subnet: &DesiredSubnet| subnet.public && subnet.edge.is_none();
+    if !situation.desired.subnets.iter().any(is_public) {
         let message = "a bastion needs a public subnet in an availability zone";
         plan.problem(Part::Bastion, Reason::InvalidConfiguration, message);
         return;

@@ -9,8 +9,9 @@ use cidr::IpNet;
 use crate::identity::{Identity, Tags};
 use crate::load_balancers::{HealthCheck, Scheme};
 use crate::memory::{LogicalId, Memory};
+use crate::observed::Observed;
 use crate::rule::Role;
-use crate::spec::{Dialect, EdgeZones, LoadBalancerKind, NatMode, Zone, ZoneType};
+use crate::spec::{Dialect, EdgeZones, LoadBalancerKind, NatMode, SpecError, Zone, ZoneType};
 
 /// The port of the API server on its instances, whatever the port of the load balancer.
 pub const INSTANCE_PORT: u16 = 6443;
@@ -62,13 +63,6 @@ pub struct DesiredSubnet {
     pub ipv6: Option<Ipv6Block>,
     /// More tags; they win over ours.
     pub tags: Tags,
-}
-
-impl DesiredSubnet {
-    /// Whether it is in a wavelength zone and has a route to the carrier gateway.
-    pub(crate) fn reaches_carrier(&self) -> bool {
-        self.public && self.edge.as_ref().is_some_and(is_wavelength)
-    }
 }
 
 pub(crate) fn is_wavelength(zone: &Zone) -> bool {
@@ -248,9 +242,14 @@ impl Desired {
         self.private_edges().next().is_some()
     }
 
-    /// Whether the VPC has a carrier gateway.
-    pub(crate) fn has_carrier_gateway(&self) -> bool {
-        self.subnets.iter().any(DesiredSubnet::reaches_carrier)
+    /// Whether the VPC has a carrier gateway: it has a public subnet in a wavelength zone. The zone of one that
+    /// the spec names by its id is that of the subnet on AWS.
+    pub(crate) fn has_carrier_gateway(&self, observed: &Observed) -> bool {
+        let seen_edge = |id: &String| self.edge_zones.find(&observed.subnets.of_id(id)?.zone);
+        self.subnets.iter().filter(|subnet| subnet.public).any(|subnet| {
+            let seen = || subnet.id.as_ref().and_then(seen_edge);
+            subnet.edge.clone().or_else(seen).is_some_and(|zone| is_wavelength(&zone))
+        })
     }
 
     /// The load balancers of the API server.
@@ -331,4 +330,7 @@ pub struct Desired {
     pub bastion: Option<DesiredBastion>,
     /// Owned subnets that are not desired are deleted.
     pub prune_subnets: bool,
+    /// What the spec says of edge zones and AWS does not confirm. It refuses a cluster that has nothing on
+    /// AWS yet; the upkeep of another one goes on by AWS's answer.
+    pub contradictions: Vec<SpecError>,
 }

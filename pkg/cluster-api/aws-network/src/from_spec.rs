@@ -28,22 +28,28 @@ const BASTION_TYPE: &str = "t3.micro";
 /// aws-iso and its successors.
 const WITHOUT_REGIONAL_NAT: [&str; 4] = ["cn-", "us-gov-", "us-iso", "eu-isoe-"];
 
+/// Errors of a spec: those that leave it without a meaning, and [`Desired::contradictions`].
+type Errors<'a> = (&'a mut Vec<SpecError>, &'a mut Vec<SpecError>);
+
 impl Desired {
     /// Reads a spec, or says everything that is wrong with it.
     pub fn from_spec(spec: &Spec) -> Result<Self, Vec<SpecError>> {
-        let mut errors = Vec::new();
+        let (mut errors, mut doubts) = (Vec::new(), Vec::new());
         checks::check_tags(spec, &mut errors);
         let vpc_cidr = read_vpc_cidr(spec, &mut errors);
         let secondary_cidrs = read_secondary_cidrs(spec, vpc_cidr, &mut errors);
         let ranges = (vpc_cidr, &*secondary_cidrs);
         let edge_zones = EdgeZones { region: spec.region.clone(), known: spec.known_zones.clone() };
-        let Some(subnets) = read_subnets(spec, &edge_zones, ranges, &mut errors) else {
+        let Some(subnets) = read_subnets(spec, &edge_zones, ranges, (&mut errors, &mut doubts))
+        else {
             return Err(errors);
         };
-        let nat = read_nat_policy(spec, &subnets, &mut errors);
+        let nat = read_nat_policy(spec, &subnets, (&mut errors, &mut doubts));
         let groups = groups::read(spec, &mut errors);
-        let read = |rank, balancer: Option<&LoadBalancerSpec>, errors: &mut Vec<SpecError>| {
-            Some(load_balancer::read(spec, rank, balancer?, &subnets, errors))
+        let mut read = |rank, balancer: Option<&LoadBalancerSpec>, errors: &mut Vec<SpecError>| {
+            let balancer = balancer?;
+            load_balancer::check_subnets(spec, rank, balancer, &subnets, (errors, &mut doubts));
+            Some(load_balancer::read(spec, rank, balancer, errors))
         };
         let load_balancer = read(Rank::Primary, spec.load_balancer.as_ref(), &mut errors);
         let secondary_load_balancer =
@@ -68,8 +74,9 @@ impl Desired {
                 secondary_load_balancer,
                 bastion: read_bastion(spec),
                 prune_subnets: spec.prune_subnets,
+                contradictions: doubts,
             }),
-            _ => Err(errors),
+            _ => Err([errors, doubts].concat()),
         }
     }
 }
@@ -116,7 +123,7 @@ fn read_subnets(
     spec: &Spec,
     edges: &EdgeZones,
     (vpc, secondary): (Option<IpNet>, &[IpNet]),
-    errors: &mut Vec<SpecError>,
+    (errors, doubts): Errors<'_>,
 ) -> Option<Vec<DesiredSubnet>> {
     if spec.subnets.is_empty() && spec.vpc_id.is_none() {
         let vpc = vpc?;
@@ -135,10 +142,10 @@ fn read_subnets(
         .subnets
         .iter()
         .enumerate()
-        .map(|(index, subnet)| read_subnet(spec, edges, index, subnet, errors))
+        .map(|(index, subnet)| read_subnet(spec, edges, (index, subnet), (errors, doubts)))
         .collect();
     if !subnets.is_empty() && subnets.iter().all(|subnet| subnet.edge.is_some()) {
-        errors.push(SpecError::new("spec.network.subnets", NEEDS_REGULAR));
+        doubts.push(SpecError::new("spec.network.subnets", NEEDS_REGULAR));
     }
     check_ranges(&subnets, vpc.filter(|_| spec.vpc_id.is_none()), secondary, errors);
     Some(subnets)
@@ -153,9 +160,8 @@ fn is_id(text: &str) -> bool {
 fn read_subnet(
     spec: &Spec,
     edges: &EdgeZones,
-    index: usize,
-    subnet: &SubnetSpec,
-    errors: &mut Vec<SpecError>,
+    (index, subnet): (usize, &SubnetSpec),
+    (errors, doubts): Errors<'_>,
 ) -> DesiredSubnet {
     let path = format!("spec.network.subnets[{index}]");
     let (id, name) = match &subnet.id {
@@ -183,7 +189,7 @@ fn read_subnet(
         _ => {}
     }
     let (zone, public) = (subnet.availability_zone.clone(), subnet.is_public);
-    let edge = zone.as_ref().and_then(|zone| read_edge(&path, edges, zone, subnet, errors));
+    let edge = zone.as_ref().and_then(|zone| read_edge(&path, edges, zone, subnet, doubts));
     // Where the VPC has none, that of a subnet has no effect.
     let ipv6 = match subnet.ipv6_cidr_block.as_ref().filter(|_| spec.ipv6) {
         Some(text) => {
@@ -193,7 +199,7 @@ fn read_subnet(
     };
     if let Some(edge) = edge.as_ref().filter(|_| ipv6.is_some()) {
         let problem = format!("IPv6 is not supported in {} {}", edge.zone_type.word(), edge.name);
-        errors.push(SpecError::new(path, problem));
+        doubts.push(SpecError::new(path, problem));
     }
     DesiredSubnet { id, name, cidr, zone, edge, public, ipv6, tags: subnet.tags.clone() }
 }
@@ -234,15 +240,17 @@ fn check_ranges(
 fn read_nat_policy(
     spec: &Spec,
     subnets: &[DesiredSubnet],
-    errors: &mut Vec<SpecError>,
+    (errors, doubts): Errors<'_>,
 ) -> NatPolicy {
     let path = "spec.network.natGateways";
-    let mut public = subnets.iter().filter(|subnet| subnet.public && subnet.edge.is_none());
+    let all = || subnets.iter().filter(|subnet| subnet.public);
+    let mut public = all().filter(|subnet| subnet.edge.is_none());
     match spec.nat_mode {
         // Subnets of a VPC that is not ours get no NAT gateways, whatever they are.
         _ if spec.vpc_id.is_some() => {}
         NatMode::None | NatMode::Regional => {}
         _ if public.clone().next().is_none() => {
+            let errors = if all().next().is_none() { errors } else { doubts };
             errors.push(SpecError::new(
                 path,
                 "a NAT gateway needs a public subnet in an availability zone; add one or set \
@@ -250,9 +258,11 @@ fn read_nat_policy(
             ));
         }
         NatMode::Single => {
+            let is_there = |subnet: &DesiredSubnet| subnet.zone == spec.nat_zone;
             if let Some(zone) = &spec.nat_zone
-                && !public.any(|subnet| subnet.zone.as_ref() == Some(zone))
+                && !public.any(is_there)
             {
+                let errors = if all().any(is_there) { doubts } else { errors };
                 let problem = format!("zone {zone:?} has no public subnet for the NAT gateway");
                 errors.push(SpecError::new(format!("{path}.availabilityZone"), problem));
             }

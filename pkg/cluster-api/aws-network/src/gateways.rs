@@ -8,7 +8,8 @@ use crate::memory::{LogicalId, client_token};
 use crate::observed::Seen;
 use crate::plan::{Part, Plan, RECHECK, Reason, Situation};
 use crate::query::{Query, Scope};
-use crate::resources::InternetGateway;
+use crate::resources::{InternetGateway, Target};
+use crate::spec::names_wavelength;
 use crate::subnets::Subnets;
 use crate::vpc::Home;
 
@@ -149,11 +150,13 @@ pub(crate) fn plan_carrier<'a>(
     subnets: &Subnets<'_>,
     plan: &mut Plan,
 ) -> Option<&'a str> {
-    if !home.is_managed || !situation.desired.has_carrier_gateway() {
+    if !home.is_managed {
         return None;
     }
     if !subnets.placed.iter().any(|it| it.public && it.edge.as_ref().is_some_and(is_wavelength)) {
-        if plan.is_busy(Part::Subnets) {
+        if !situation.desired.has_carrier_gateway(situation.observed) {
+            retire_carrier(situation, home, plan);
+        } else if plan.is_busy(Part::Subnets) {
             plan.wait_for_another(Part::CarrierGateway, "a subnet in a wavelength zone is awaited");
         }
         return None;
@@ -174,6 +177,37 @@ pub(crate) fn plan_carrier<'a>(
         plan.wait(Part::CarrierGateway, format!("{} is pending", found.id), RECHECK, look);
     }
     (!found.pending).then_some(&*found.id)
+}
+
+/// Plans the end of a carrier gateway of ours that no subnet of the spec needs. It stays while a route leads to
+/// it, such as that of a surplus subnet, which is reported.
+fn retire_carrier(situation: &Situation<'_>, home: &Home<'_>, plan: &mut Plan) {
+    let (observed, records) = (situation.observed, &situation.memory.records);
+    let mut subnets = observed.subnets.all().iter().filter(|it| it.vpc == home.id);
+    let may_exist = records.contains_key(&LogicalId::CarrierGateway)
+        || subnets.any(|subnet| names_wavelength(&subnet.zone));
+    let Some(found) = observed.carrier_gateways.get() else {
+        if may_exist {
+            plan.read(Query::CarrierGateways(home.scope()));
+        }
+        return;
+    };
+    let is_ours = |it: &&InternetGateway| {
+        it.attached_to.as_deref() == Some(home.id)
+            && situation.is_ours(&it.tags, &it.id, &LogicalId::CarrierGateway)
+    };
+    let Some(gateway) = found.iter().find(is_ours) else { return };
+    let Some(tables) = observed.route_tables.get() else { return };
+    let target = Target::CarrierGateway(gateway.id.clone());
+    if tables.iter().flat_map(|table| &table.routes).any(|route| route.target == target) {
+        return;
+    }
+    if observed.route_tables.is_as_read() {
+        let delete = Action::DeleteCarrierGateway { gateway: gateway.id.clone() };
+        plan.act(Part::CarrierGateway, delete);
+    } else {
+        plan.read(Query::RouteTables(home.scope()));
+    }
 }
 
 /// A gateway that AWS attaches when it is made, to one VPC for good, and of which it allows no second one

@@ -20,7 +20,7 @@ use crate::{
 pub(crate) fn plan(situation: &Situation<'_>) -> Plan {
     let mut plan = Plan::default();
     if *situation.observed == Observed::default() {
-        plan.reads = first_reads(situation.desired, situation.memory);
+        plan.reads = first_reads(situation.desired, situation.observed, situation.memory);
         return plan;
     }
     let Some(home) = vpc::plan(situation, &mut plan) else { return with_tags(situation, plan) };
@@ -63,7 +63,7 @@ fn with_tags(situation: &Situation<'_>, mut plan: Plan) -> Plan {
 }
 
 /// Everything that can be asked for without having read anything, so that it is asked for at once.
-fn first_reads(desired: &Desired, memory: &Memory) -> Vec<Query> {
+fn first_reads(desired: &Desired, observed: &Observed, memory: &Memory) -> Vec<Query> {
     let mut reads = match &desired.vpc_id {
         Some(id) => vec![Query::Vpc(id.clone())],
         None => vec![Query::TaggedVpcs],
@@ -79,7 +79,7 @@ fn first_reads(desired: &Desired, memory: &Memory) -> Vec<Query> {
         reads.extend([Query::NatGateways(scope()), Query::RouteTables(scope())]);
         reads.push(Query::SecurityGroups(scope()));
         reads.extend(desired.ipv6.then(|| Query::EgressOnlyGateways(scope())));
-        let has_carrier = desired.has_carrier_gateway();
+        let has_carrier = desired.has_carrier_gateway(observed);
         reads.extend(has_carrier.then(|| Query::CarrierGateways(scope())));
         reads.extend(desired.bastion.as_ref().map(|_| Query::bastion(memory)));
     }

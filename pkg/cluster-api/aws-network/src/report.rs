@@ -28,11 +28,16 @@ pub struct Condition {
 }
 
 /// The condition of each part, given what a reconciliation that rests has planned and met.
-pub fn conditions(desired: &Desired, plan: &Plan, problems: &[Problem]) -> Vec<Condition> {
+pub fn conditions(
+    desired: &Desired,
+    observed: &Observed,
+    plan: &Plan,
+    problems: &[Problem],
+) -> Vec<Condition> {
     let is_wanted = |part: &Part| match part {
         Part::SecondaryCidrs => !desired.secondary_cidrs.is_empty(),
         Part::EgressOnlyGateway => desired.ipv6,
-        Part::CarrierGateway => desired.has_carrier_gateway(),
+        Part::CarrierGateway => desired.has_carrier_gateway(observed),
         Part::Bastion => desired.bastion.is_some(),
         Part::LoadBalancer => desired.load_balancer.is_some(),
         Part::SecondaryLoadBalancer => desired.secondary_load_balancer.is_some(),

@@ -103,7 +103,8 @@ fn forecast_of(
     }
     let wanted = aws_spec::read(spec, &circumstances)?;
     let desired = Desired::from_spec(&wanted.spec)?;
-    aws_spec::refuse_unsupported(&wanted.unsupported)?;
+    let unsupported = [wanted.unsupported, desired.contradictions.clone()].concat();
+    aws_spec::refuse_unsupported(&unsupported)?;
     let reconciliation = Reconciliation::new(Goal::Present(Box::new(desired)), Memory::default());
     Ok(forecast(&reconciliation, Timestamp::default()))
 }

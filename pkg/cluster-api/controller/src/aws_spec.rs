@@ -101,6 +101,7 @@ pub(crate) fn read(spec: &AwsClusterSpec, given: &Circumstances) -> Result<Wante
     let vpc = network.vpc.clone().unwrap_or_default();
     let secondary = vpc.secondary_cidr_blocks.iter();
     let mut refused = Vec::new();
+    let subnets = subnets(network, &mut refused);
     let mut both = Errors { fatal: &mut errors, refused: &mut refused };
     let owner = balancers::Owner {
         cluster: &given.identity.cluster,
@@ -127,7 +128,7 @@ pub(crate) fn read(spec: &AwsClusterSpec, given: &Circumstances) -> Result<Wante
         vpc_cidr: vpc.cidr_block.clone().filter(|cidr| !cidr.is_empty()),
         ipv6: vpc.ipv6.is_some(),
         secondary_cidrs: secondary.map(|it| it.ipv4_cidr_block.clone()).collect(),
-        subnets: subnets(network, &mut errors),
+        subnets,
         nat_mode: nat_mode(network, given.default_nat_mode, &mut errors),
         nat_zone: network.nat_gateways.as_ref().and_then(|it| it.availability_zone.clone()),
         cni: cni(network, given.pods_in_vpc, &mut errors),

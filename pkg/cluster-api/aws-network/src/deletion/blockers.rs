@@ -57,6 +57,13 @@ fn name_strangers(ending: &Ending<'_>, vpc: &str, plan: &mut Plan) {
         plan.read(Query::InternetGateways(here()));
         return;
     };
+    // Without a record and a subnet in a wavelength zone it was not looked for; ours is deleted then.
+    if observed.carrier_gateways.get().is_none()
+        && residents.iter().any(|id| id.starts_with("cagw-"))
+    {
+        plan.read(Query::CarrierGateways(Scope::Tagged));
+        return;
+    }
     let tables = observed.route_tables.all().iter();
     let tables = tables.filter(|it| !it.is_main() && !is_of_nat_gateway(observed, it));
     let is_ours = |id: &&str| {

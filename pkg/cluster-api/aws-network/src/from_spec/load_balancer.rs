@@ -1,5 +1,6 @@
 //! The load balancers of a spec, with the defaults of its dialect.
 
+use super::Errors;
 use crate::desired::{DesiredListener, DesiredLoadBalancer, DesiredSubnet, INSTANCE_PORT, Rank};
 use crate::load_balancers::{HealthCheck, Scheme};
 use crate::spec::{
@@ -10,20 +11,31 @@ use crate::tags::{default_load_balancer_name, target_group_name};
 /// Regions in which AWS takes no security groups for network load balancers.
 const WITHOUT_GROUPS: [&str; 3] = ["us-iso-east-1", "us-iso-west-1", "us-isob-east-1"];
 
-pub(super) fn read(
+/// A load balancer of clients on the internet needs a public subnet, and in an availability zone.
+pub(super) fn check_subnets(
     spec: &Spec,
     rank: Rank,
     balancer: &LoadBalancerSpec,
     subnets: &[DesiredSubnet],
+    (errors, doubts): Errors<'_>,
+) {
+    let facing = balancer.scheme == Scheme::InternetFacing && spec.vpc_id.is_none();
+    let mut public = subnets.iter().filter(|subnet| subnet.public).peekable();
+    let errors = if public.peek().is_none() { errors } else { doubts };
+    if facing && balancer.subnets.is_empty() && !public.any(|subnet| subnet.edge.is_none()) {
+        let problem = "an internet-facing load balancer needs a public subnet";
+        errors.push(SpecError::new(rank.path(), problem));
+    }
+}
+
+pub(super) fn read(
+    spec: &Spec,
+    rank: Rank,
+    balancer: &LoadBalancerSpec,
     errors: &mut Vec<SpecError>,
 ) -> DesiredLoadBalancer {
     let path = rank.path();
     check_name(path, balancer, errors);
-    let facing = balancer.scheme == Scheme::InternetFacing && spec.vpc_id.is_none();
-    let is_public = |subnet: &DesiredSubnet| subnet.public && subnet.edge.is_none();
-    if facing && balancer.subnets.is_empty() && !subnets.iter().any(is_public) {
-        errors.push(SpecError::new(path, "an internet-facing load balancer needs a public subnet"));
-    }
     let name = balancer.name.clone().unwrap_or_else(|| {
         default_load_balancer_name(balancer.kind, &spec.namespace, &spec.identity.cluster)
     });

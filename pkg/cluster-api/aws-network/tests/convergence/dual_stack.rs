@@ -182,7 +182,12 @@ fn default_subnets_of_a_dual_stack_vpc_have_upstreams_numbers_and_ways_out() {
 
 pub(crate) fn conditions_of(reconciliation: &Reconciliation, goal: &Goal) -> Vec<(Part, bool)> {
     let Goal::Present(desired) = goal else { panic!("{goal:?}") };
-    let all = conditions(desired, reconciliation.plan(), &reconciliation.problems());
+    let all = conditions(
+        desired,
+        reconciliation.observed(),
+        reconciliation.plan(),
+        &reconciliation.problems(),
+    );
     assert_eq!(is_ready(&all), all.iter().all(|it| it.is_true || !it.part.is_mandatory()));
     all.into_iter().map(|it| (it.part, it.is_true)).collect()
 }

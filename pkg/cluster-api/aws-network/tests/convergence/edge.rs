@@ -3,8 +3,8 @@
 
 use aws_fixtures::{LOCAL, WAVELENGTH, absent, dual_stack, edge, load_balancer, present, seed};
 use aws_network::{
-    Action, DEFAULT_ROUTE, Desired, LoadBalancerKind, Memory, NatMode, Part, Planned, Problem,
-    Reason, Rest, Spec, SubnetSpec, Tags, Target, ZoneType, network_ids, outputs,
+    Action, BastionSpec, DEFAULT_ROUTE, Desired, LoadBalancerKind, Memory, NatMode, Part, Planned,
+    Problem, Reason, Rest, Spec, SubnetSpec, Tags, Target, ZoneType, network_ids, outputs,
 };
 
 use crate::adoption::as_upstream_made_it;
@@ -231,6 +231,62 @@ fn the_carrier_gateway_is_made_after_its_subnet_and_goes_before_it() {
     goes(&mut world, &edge());
 }
 
+/// Without records, as after a move, and without subnets in wavelength zones it is found by what is in the VPC.
+#[test]
+fn a_carrier_gateway_of_ours_that_is_not_needed_goes() {
+    let far = |it: &SubnetSpec| is_of(it, WAVELENGTH);
+    let mut world = made(&edge());
+    let left = without(edge(), far);
+    let (_, rest) = world.run_later(&present(&left));
+    assert_eq!((rest, world.writes.len()), (Rest::Reached, 0), "surplus subnets use it");
+    let left = Spec { prune_subnets: true, ..left };
+    reach(&mut world, &left);
+    assert_eq!(world.cloud.carriers.all(), []);
+    is_silent(&mut world, &left);
+    reach(&mut world, &edge());
+    assert_eq!(exits(&world.cloud, WAVELENGTH), ["carrier", "us-east-2c"], "it is added again");
+
+    let now = world.cloud.now;
+    for subnet in world.cloud.subnets.all().into_iter().filter(|it| it.zone == zone(WAVELENGTH)) {
+        let mut tables = world.cloud.tables.all().into_iter();
+        let table = tables.find(|it| it.association_of(&subnet.id).is_some()).unwrap();
+        world.cloud.tables.remove(&table.id, now);
+        world.cloud.subnets.remove(&subnet.id, now);
+    }
+    world.memory = Memory::default();
+    world.cloud.advance(1);
+    let (reconciliation, rest) = world.run_later(&absent(&left));
+    assert_eq!((rest, inventory(&world.cloud)), (Rest::Reached, Vec::new()));
+    assert_eq!(reconciliation.problems(), []);
+}
+
+/// The spec has neither zone nor CIDR of such a subnet.
+#[test]
+fn public_subnets_that_are_named_by_id_only_have_a_carrier_gateway_and_the_bastion() {
+    let mut world = made(&edge());
+    let (now, mut spec) = (world.cloud.now, edge());
+    for subnet in spec.subnets.iter_mut().filter(|it| it.is_public) {
+        let is_it = |it: &aws_network::Subnet| subnet.cidr_block == Some(it.cidr.to_string());
+        let found = world.cloud.subnets.all().into_iter().find(is_it).unwrap();
+        (subnet.id, subnet.cidr_block, subnet.availability_zone) = (Some(found.id), None, None);
+    }
+    spec.nat_mode = NatMode::None;
+    spec.bastion = Some(BastionSpec::default());
+    let id = world.cloud.carriers.all().remove(0).id;
+    world.cloud.carriers.remove(&id, now);
+    world.memory = Memory::default();
+    world.cloud.advance(1);
+    let (reconciliation, rest) = world.run_later(&present(&spec));
+    assert_eq!(rest, Rest::Reached, "{:#?}", reconciliation.problems());
+    assert_eq!(exits(&world.cloud, WAVELENGTH), ["None", "carrier"]);
+    assert_ne!(world.cloud.carriers.all()[0].id, id);
+    let found = conditions_of(&reconciliation, &present(&spec));
+    assert!(found.contains(&(Part::CarrierGateway, true)), "{found:?}");
+    assert_eq!(world.cloud.instances.all().len(), 1);
+    is_silent(&mut world, &spec);
+    goes(&mut world, &spec);
+}
+
 #[test]
 fn a_carrier_gateway_that_is_not_ours_is_used_and_stays() {
     let spec = edge();
@@ -338,7 +394,7 @@ fn what_contradicts_aws_or_is_not_to_be_had_in_edge_zones_is_refused() {
     let of = |change: fn(&mut Spec)| {
         let mut spec = edge();
         change(&mut spec);
-        let errors = Desired::from_spec(&spec).err().unwrap_or_default();
+        let errors = Desired::from_spec(&spec).map_or_else(|errors| errors, |it| it.contradictions);
         errors.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     let subnets = "cannot use spec.network.subnets";
@@ -376,6 +432,12 @@ fn what_contradicts_aws_or_is_not_to_be_had_in_edge_zones_is_refused() {
         }),
         [format!("{subnets}[9]: IPv6 is not supported in wavelength-zone us-east-2-wl1-cmh-wlz-1")]
     );
+    let in_local = of(|spec| {
+        (spec.nat_mode, spec.nat_zone) = (NatMode::Single, Some(zone(LOCAL)));
+    });
+    let problem = "zone \"us-east-2-lcl-1a\" has no public subnet for the NAT gateway";
+    let path = "cannot use spec.network.natGateways.availabilityZone";
+    assert_eq!(in_local, [format!("{path}: {problem}")]);
     let far = of(|spec| drop(spec.subnets.drain(..6)));
     assert!(far.contains(&format!("{subnets}: requires a subnet in a regular zone")), "{far:?}");
     let public = of(|spec| spec.subnets[..6].iter_mut().for_each(|it| it.is_public = false));

@@ -143,7 +143,12 @@ fn a_network_load_balancer_without_security_groups_gets_none_and_the_condition_s
     let (reconciliation, rest) = world.run_later(&goal);
     assert_eq!(rest, Rest::Reached, "{:#?}", reconciliation.problems());
     assert!(world.writes.is_empty(), "{:#?}", world.writes);
-    let all = conditions(desired, reconciliation.plan(), &reconciliation.problems());
+    let all = conditions(
+        desired,
+        reconciliation.observed(),
+        reconciliation.plan(),
+        &reconciliation.problems(),
+    );
     let balancer = all.iter().find(|condition| condition.part == Part::LoadBalancer).unwrap();
     assert_eq!((balancer.is_true, balancer.reason), (true, "NoSecurityGroups"), "{balancer:?}");
 }
@@ -315,7 +320,12 @@ fn conditions_tell_what_is_there_and_what_is_awaited() {
     let mut world = World::new(Nature { slow: 100, ..Nature::PROMPT }, 4);
     let (reconciliation, rest) = world.run_once_for(&goal, 20);
     assert_eq!(rest, None);
-    let all = conditions(desired, reconciliation.plan(), &reconciliation.problems());
+    let all = conditions(
+        desired,
+        reconciliation.observed(),
+        reconciliation.plan(),
+        &reconciliation.problems(),
+    );
     let state = |part: Part| all.iter().find(|condition| condition.part == part).unwrap().is_true;
     for part in
         [Part::Vpc, Part::Subnets, Part::InternetGateway, Part::SecurityGroups, Part::LoadBalancer]
@@ -328,7 +338,12 @@ fn conditions_tell_what_is_there_and_what_is_awaited() {
     );
     assert!(!is_ready(&all));
     let (reconciliation, _) = world.run(&goal, &mut |_| None);
-    let all = conditions(desired, reconciliation.plan(), &reconciliation.problems());
+    let all = conditions(
+        desired,
+        reconciliation.observed(),
+        reconciliation.plan(),
+        &reconciliation.problems(),
+    );
     assert!(all.iter().all(|condition| condition.is_true), "{all:#?}");
     let outputs = aws_network::outputs(desired, reconciliation.observed(), Some("vpc"));
     assert_eq!(outputs.nat_addresses.len(), 3);
@@ -347,7 +362,12 @@ fn a_subnet_that_does_not_exist_says_nothing_against_its_vpc() {
     let goal = present(&spec);
     let aws_network::Goal::Present(desired) = &goal else { panic!() };
     let (reconciliation, _) = world.run_once_for(&goal, 100);
-    let all = conditions(desired, reconciliation.plan(), &reconciliation.problems());
+    let all = conditions(
+        desired,
+        reconciliation.observed(),
+        reconciliation.plan(),
+        &reconciliation.problems(),
+    );
     let of = |part: Part| all.iter().find(|condition| condition.part == part).unwrap();
     assert!(of(Part::Vpc).is_true, "{all:#?}");
     assert_eq!(of(Part::Subnets).reason, "NotFound");

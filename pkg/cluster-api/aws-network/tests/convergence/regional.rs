@@ -65,7 +65,12 @@ fn condition_of(
     spec: &Spec,
 ) -> (bool, &'static str, String) {
     let desired = aws_network::Desired::from_spec(spec).unwrap();
-    let all = conditions(&desired, reconciliation.plan(), &reconciliation.problems());
+    let all = conditions(
+        &desired,
+        reconciliation.observed(),
+        reconciliation.plan(),
+        &reconciliation.problems(),
+    );
     let found = all.into_iter().find(|it| it.part == part).unwrap();
     (found.is_true, found.reason, found.message)
 }

@@ -141,7 +141,8 @@ fn the_cluster_is_ready_without_its_secondary_load_balancer_whose_name_is_no_end
     let problems = reconciliation.problems();
     assert!(problems.iter().all(|it| it.part == Part::SecondaryLoadBalancer), "{problems:#?}");
     assert!(!problems.is_empty());
-    let parts = conditions(desired(&goal), reconciliation.plan(), &problems);
+    let parts =
+        conditions(desired(&goal), reconciliation.observed(), reconciliation.plan(), &problems);
     let second = parts.iter().find(|it| it.part == Part::SecondaryLoadBalancer).unwrap();
     assert!(!second.is_true && second.reason == "OwnershipConflict", "{second:?}");
     assert!(is_ready(&parts), "{parts:#?}");

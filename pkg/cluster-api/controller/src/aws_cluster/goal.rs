@@ -84,10 +84,11 @@ pub(super) fn present(
     };
     let read = aws_spec::read(&object.body.spec, &given)?;
     let desired = Desired::from_spec(&read.spec)?;
+    let unsupported = [read.unsupported, desired.contradictions.clone()].concat();
     if !was_begun(object) {
-        aws_spec::refuse_unsupported(&read.unsupported)?;
+        aws_spec::refuse_unsupported(&unsupported)?;
     }
-    let mut unsupported: Vec<_> = read.unsupported.into_iter().map(aws_spec::named).collect();
+    let mut unsupported: Vec<_> = unsupported.into_iter().map(aws_spec::named).collect();
     if wanted_port != api_port && aws_spec::names_port(&cluster.body.spec) {
         let fact = format!("{PORT_OF_CLUSTER} (the published endpoint has port {api_port})");
         unsupported.push(fact);

@@ -111,7 +111,12 @@ impl Report {
         problems: &[Problem],
     ) -> bool {
         self.conditions.gone.push(PLAN_ONLY);
-        let parts = aws_network::conditions(desired, reconciliation.plan(), problems);
+        let parts = aws_network::conditions(
+            desired,
+            reconciliation.observed(),
+            reconciliation.plan(),
+            problems,
+        );
         for part in Part::OF_A_CLUSTER {
             if parts.iter().all(|condition| condition.part != part) {
                 self.conditions.gone.push(part.condition());

@@ -179,3 +179,44 @@ fn what_is_not_built_is_refused_before_the_first_write_and_only_reported_later()
     let read = wanted(&object, &cluster(&json!({}), &Value::Null)).unwrap();
     assert_eq!(read.unsupported, ["spec.network.vpc.ipamPool"]);
 }
+
+/// Earlier releases only reported these fields.
+#[test]
+fn what_contradicts_aws_about_edge_zones_stops_no_cluster_that_was_begun() {
+    let far = |more: Value| {
+        let mut subnet = json!({"cidrBlock": "10.0.1.0/24", "availabilityZone": "us-east-2-lcl-1a", "isPublic": true});
+        subnet.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        subnet
+    };
+    let near =
+        json!({"cidrBlock": "10.0.2.0/24", "availabilityZone": "us-east-2a", "isPublic": true});
+    let single = json!({"mode": "Single", "availabilityZone": "us-east-2-lcl-1a"});
+    let unknown = json!({"subnets": [near, far(json!({"zoneType": "moon-zone"}))]});
+    let spec = json!({"region": "us-east-2", "network": unknown});
+    let errors =
+        wanted(&object(&json!({}), &spec), &cluster(&json!({}), &Value::Null)).unwrap_err();
+    assert!(
+        errors[0].to_string().contains("\"moon-zone\" is not availability-zone or"),
+        "{errors:?}"
+    );
+    for (network, count) in [
+        (json!({"subnets": [near, far(json!({"zoneType": "wavelength-zone"}))]}), 1),
+        (unknown, 1),
+        (
+            json!({"subnets": [far(json!({})), {"zoneType": "local-zone", "cidrBlock": "10.0.2.0/24",
+            "availabilityZone": "us-east-2a", "isPublic": true, "parentZoneName": "us-east-2b"}]}),
+            2,
+        ),
+        (json!({"vpc": {"ipv6": {}}, "subnets": [near, far(json!({"isIpv6": true}))]}), 1),
+        (json!({"natGateways": single, "subnets": [near, far(json!({}))]}), 1),
+        // The NAT gateway and the load balancer have no place either.
+        (json!({"subnets": [far(json!({}))]}), 3),
+    ] {
+        let mut object = object(&json!({}), &json!({"region": "us-east-2", "network": network}));
+        let errors = wanted(&object, &cluster(&json!({}), &Value::Null)).unwrap_err();
+        assert_eq!(errors.len(), count, "{network}: {errors:?}");
+        object.status.pending_creates.insert("vpc".to_owned(), "2026-01-01T00:00:00Z".to_owned());
+        let read = wanted(&object, &cluster(&json!({}), &Value::Null)).unwrap();
+        assert_eq!(read.unsupported.len(), count, "{network}: {:?}", read.unsupported);
+    }
+}

@@ -75,11 +75,12 @@ impl Cluster {
         };
         let wanted = read(&typed, &given)?;
         let desired = Desired::from_spec(&wanted.spec)?;
+        let unsupported = [wanted.unsupported, desired.contradictions.clone()].concat();
         if self.world.memory.records.is_empty() {
-            refuse_unsupported(&wanted.unsupported)?;
+            refuse_unsupported(&unsupported)?;
         }
         self.applied.extend(typed.additional_tags.into_keys());
-        Ok((Goal::Present(Box::new(desired)), wanted.unsupported))
+        Ok((Goal::Present(Box::new(desired)), unsupported))
     }
 
     /// Follows a spec until nothing is left to do; returns what is reported to the user.
