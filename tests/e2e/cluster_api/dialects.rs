@@ -53,7 +53,7 @@ fn newer_spec() -> Value {
             "vpc": {"cidrBlock": "10.1.0.0/16", "carrierGatewayId": "cagw-1", "ipv6": {"cidrBlock": "x"}, "secondaryCidrBlocks": [{"ipv4CidrBlock": "y"}]},
             "subnets": [
                 {"id": "a", "cidrBlock": "10.1.0.0/24", "availabilityZone": "eu-west-1a", "isPublic": true, "tags": {"k": "v"}},
-                {"id": "subnet-1"},
+                {"id": "subnet-f0000001"},
             ],
             "natGateways": {"mode": "Single", "availabilityZone": "eu-west-1a"},
             "cni": {"cniIngressRules": [{"description": "d", "protocol": "-1", "fromPort": -1, "toPort": -1}]},

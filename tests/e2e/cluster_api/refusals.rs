@@ -44,7 +44,11 @@ async fn a_new_aws_cluster_that_breaks_a_rule_is_refused_with_the_reason() {
             subnets(json!({"cidrBlock": "10.0.0.300/24"})),
             "cidrBlock",
         ),
-        (subnets(json!({"id": "subnet-1"})), subnets(json!({"isPublic": true})), "a subnet needs"),
+        (
+            subnets(json!({"id": "subnet-f0000001"})),
+            subnets(json!({"isPublic": true})),
+            "a subnet needs",
+        ),
         (nat(json!({"mode": "None"})), nat(json!({"mode": "Many"})), "mode"),
         (nat(json!({"mode": "Regional"})), nat(json!({"mode": "regional"})), "mode"),
         (

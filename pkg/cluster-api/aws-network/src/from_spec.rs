@@ -151,10 +151,12 @@ fn read_subnets(
     Some(subnets)
 }
 
-/// Whether AWS can have chosen this as the id of a subnet: a template of upstream has names such as `subnet-zone-2`.
+/// Whether AWS can have chosen this as the id of a subnet, with 8 or 17 digits: a template of upstream has names
+/// such as `subnet-zone-2`.
 fn is_id(text: &str) -> bool {
     let number = text.strip_prefix("subnet-").unwrap_or_default();
-    !number.is_empty() && number.bytes().all(|it| it.is_ascii_hexdigit())
+    [8, 17].contains(&number.len())
+        && number.bytes().all(|it| matches!(it, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 fn read_subnet(

@@ -221,7 +221,7 @@ mod tests {
         let object = json!({"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "AWSCluster",
             "metadata": {"name": "exported"}, "spec": {"region": "us-east-2", "network": {
                 "vpc": {"id": "vpc-1", "cidrBlock": "10.0.0.0/16"},
-                "subnets": [subnet("subnet-1", "us-east-2a", true), subnet("subnet-2", "us-east-2b", false)]}}});
+                "subnets": [subnet("subnet-f0000001", "us-east-2a", true), subnet("subnet-f0000002", "us-east-2b", false)]}}});
         let planned = of_manifests(&[object], &given());
         let said = planned[0].outcome.as_ref().unwrap();
         assert!(said.is_reached && said.problems.is_empty(), "{said:#?}");
@@ -259,6 +259,8 @@ mod tests {
         let zones = ["a", "b", "c", "d"].map(|zone| format!("us-west-2{zone}")).to_vec();
         let all = all.unwrap().replace("aws-availability-zone-1", &zones[0]);
         let all = all.replace("aws-availability-zone-2", &zones[1]);
+        let all = all.replace("\"subnet-0\"", "\"subnet-00000000\"");
+        let all = all.replace("\"subnet-1\"", "\"subnet-00000001\"");
         let all: Vec<Value> = serde_saphyr::from_str(&all).unwrap();
         let mut objects = Vec::new();
         for mut object in all {

@@ -263,9 +263,9 @@ fn a_vpc_that_exists_needs_no_sizes_and_no_nat_gateways() {
     let desired = desired(|spec| {
         spec.vpc_id = Some("vpc-1".to_owned());
         spec.subnets =
-            vec![SubnetSpec { id: Some("subnet-1".to_owned()), ..SubnetSpec::default() }];
+            vec![SubnetSpec { id: Some("subnet-f0000001".to_owned()), ..SubnetSpec::default() }];
     });
-    assert_eq!(desired.subnets[0].id.as_deref(), Some("subnet-1"));
+    assert_eq!(desired.subnets[0].id.as_deref(), Some("subnet-f0000001"));
     assert_eq!(desired.subnets[0].cidr, None);
 }
 
@@ -276,6 +276,11 @@ fn an_id_that_is_none_is_the_name_of_a_new_subnet() {
         ("subnet-zone-2", None, Some("subnet-zone-2")),
         ("subnet-", None, Some("subnet-")),
         ("subnet-0a1b2c3d", Some("subnet-0a1b2c3d"), None),
+        ("subnet-0a1b2c3d4e5f67890", Some("subnet-0a1b2c3d4e5f67890"), None),
+        ("subnet-a", None, Some("subnet-a")),
+        ("subnet-1", None, Some("subnet-1")),
+        ("subnet-0A1B2C3D", None, Some("subnet-0A1B2C3D")),
+        ("subnet-0a1b2c3d4", None, Some("subnet-0a1b2c3d4")),
     ] {
         let desired = desired(|spec| spec.subnets[0].id = Some(text.to_owned()));
         let subnet = &desired.subnets[0];

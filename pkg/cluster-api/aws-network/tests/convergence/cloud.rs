@@ -140,7 +140,7 @@ impl Cloud {
 
     pub(crate) fn id(&mut self, prefix: &str) -> String {
         self.next_id += 1;
-        format!("{prefix}-{:04}", self.next_id)
+        format!("{prefix}-{:08}", self.next_id)
     }
 
     pub(crate) fn ip(&mut self) -> Ipv4Addr {

@@ -467,7 +467,10 @@ fn a_vpc_of_the_user_is_used_with_the_ipv6_that_it_has() {
     theirs(&mut world.cloud);
     let range: cidr::IpNet = RANGE.parse().unwrap();
     world.cloud.vpcs.edit("vpc-theirs", 0, |it| it.ipv6 = Some(Ipv6Range::Associated(range)));
-    for (number, id) in ["subnet-1", "subnet-2", "subnet-3", "subnet-4"].iter().enumerate() {
+    for (number, id) in ["subnet-f0000001", "subnet-f0000002", "subnet-f0000003", "subnet-f0000004"]
+        .iter()
+        .enumerate()
+    {
         let cidr = format!("2600:db8:0:10{number}::/64").parse().unwrap();
         world.cloud.subnets.edit(id, 0, |it| it.ipv6 = Some(cidr));
     }

@@ -362,18 +362,18 @@ fn a_cluster_of_upstream_with_edge_zones_is_adopted_by_tags_and_deleted_as_a_who
 fn in_a_vpc_of_the_user_the_load_balancer_stays_out_of_edge_zones() {
     let mut world = World::new(Nature::PROMPT, 2);
     theirs(&mut world.cloud);
-    world.cloud.subnets.edit("subnet-1", 0, |it| it.zone = zone(LOCAL));
+    world.cloud.subnets.edit("subnet-f0000001", 0, |it| it.zone = zone(LOCAL));
     reach(&mut world, &in_theirs());
-    assert_eq!(world.cloud.classic.all()[0].subnets, ["subnet-2"]);
+    assert_eq!(world.cloud.classic.all()[0].subnets, ["subnet-f0000002"]);
     is_silent(&mut world, &in_theirs());
 
     let mut named = in_theirs();
-    named.load_balancer.as_mut().unwrap().subnets = vec!["subnet-1".to_owned()];
+    named.load_balancer.as_mut().unwrap().subnets = vec!["subnet-f0000001".to_owned()];
     let (reconciliation, _) = world.run_later(&present(&named));
     let problems = reconciliation.problems();
     assert_eq!(
         problems[0].message,
-        "spec.controlPlaneLoadBalancer.subnets: subnet-1 is in us-east-2-lcl-1a: requires a subnet \
+        "spec.controlPlaneLoadBalancer.subnets: subnet-f0000001 is in us-east-2-lcl-1a: requires a subnet \
          in a regular zone"
     );
 }

@@ -39,14 +39,14 @@ fn subnet(id: &str, cidr: &str, zone: &str) -> Subnet {
 pub(crate) fn theirs(cloud: &mut Cloud) {
     cloud.vpcs.put("vpc-theirs", 0, vpc("vpc-theirs", "10.1.0.0/16", Tags::new()));
     for (id, cidr, zone) in [
-        ("subnet-1", "10.1.1.0/24", "a"),
-        ("subnet-2", "10.1.2.0/24", "b"),
-        ("subnet-3", "10.1.3.0/24", "a"),
-        ("subnet-4", "10.1.4.0/24", "b"),
+        ("subnet-f0000001", "10.1.1.0/24", "a"),
+        ("subnet-f0000002", "10.1.2.0/24", "b"),
+        ("subnet-f0000003", "10.1.3.0/24", "a"),
+        ("subnet-f0000004", "10.1.4.0/24", "b"),
     ] {
         cloud.subnets.put(id, 0, subnet(id, cidr, zone));
     }
-    cloud.subnets.edit("subnet-2", 0, |subnet| {
+    cloud.subnets.edit("subnet-f0000002", 0, |subnet| {
         subnet.tags.insert(ROLE_TAG.to_owned(), "public".to_owned());
     });
     let gateway = InternetGateway {
@@ -60,7 +60,7 @@ pub(crate) fn theirs(cloud: &mut Cloud) {
         ("0.0.0.0/0".to_owned(), Target::InternetGateway("igw-theirs".to_owned()));
     let association = aws_network::Association {
         id: "rtbassoc-1".to_owned(),
-        subnet: Some("subnet-1".to_owned()),
+        subnet: Some("subnet-f0000001".to_owned()),
     };
     let table = RouteTable {
         id: "rtb-theirs".to_owned(),
@@ -77,7 +77,9 @@ pub(crate) fn in_theirs() -> Spec {
     spec.vpc_id = Some("vpc-theirs".to_owned());
     spec.vpc_cidr = None;
     let named = |id: &str| SubnetSpec { id: Some(id.to_owned()), ..SubnetSpec::default() };
-    spec.subnets = ["subnet-1", "subnet-2", "subnet-3", "subnet-4"].map(named).to_vec();
+    spec.subnets = ["subnet-f0000001", "subnet-f0000002", "subnet-f0000003", "subnet-f0000004"]
+        .map(named)
+        .to_vec();
     spec
 }
 
@@ -102,7 +104,7 @@ fn in_a_vpc_of_others_groups_and_the_load_balancer_are_all_that_comes_and_goes()
             LoadBalancerKind::Classic => world.cloud.classic.all().remove(0).subnets,
             LoadBalancerKind::Network => world.cloud.network.all().remove(0).subnets,
         };
-        assert_eq!(subnets, ["subnet-1", "subnet-2"], "the public ones");
+        assert_eq!(subnets, ["subnet-f0000001", "subnet-f0000002"], "the public ones");
         world.run_later(&present(&spec));
         assert!(world.writes.is_empty(), "{:#?}", world.writes);
         let (_, rest) = world.run_later(&absent(&spec));
@@ -326,9 +328,9 @@ fn of_two_vpcs_the_one_in_use_counts_and_the_empty_one_goes() {
 
     world.cloud.vpcs.put("vpc-0000", 0, vpc("vpc-0000", "10.66.0.0/24", used.tags.clone()));
     let mut subnet = world.cloud.subnets.all().remove(0);
-    "subnet-0000".clone_into(&mut subnet.id);
+    "subnet-00000000".clone_into(&mut subnet.id);
     "vpc-0000".clone_into(&mut subnet.vpc);
-    world.cloud.subnets.put("subnet-0000", 0, subnet);
+    world.cloud.subnets.put("subnet-00000000", 0, subnet);
     let (reconciliation, rest) = world.run_later(&present(&spec));
     assert_eq!((rest, reconciliation.problems()[0].reason), (Rest::Stuck, Reason::DuplicateVpc));
     assert!(world.writes.is_empty(), "{:#?}", world.writes);

@@ -358,7 +358,7 @@ fn a_subnet_that_does_not_exist_says_nothing_against_its_vpc() {
     let mut spec = seed();
     let mut world = World::new(Nature::PROMPT, 4);
     world.run(&present(&spec), &mut |_| None);
-    spec.subnets[0].id = Some("subnet-0".to_owned());
+    spec.subnets[0].id = Some("subnet-f0000000".to_owned());
     let goal = present(&spec);
     let aws_network::Goal::Present(desired) = &goal else { panic!() };
     let (reconciliation, _) = world.run_once_for(&goal, 100);

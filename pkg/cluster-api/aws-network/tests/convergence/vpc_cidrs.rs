@@ -42,7 +42,7 @@ fn of_several_ipv6_cidrs_the_one_of_the_subnets_counts() {
             it.more_ipv6 = vec![used];
         });
         let cidr = if in_first { "2600:db8:0:7::/64" } else { "2600:db8:0:107::/64" };
-        world.cloud.subnets.edit("subnet-1", 0, |it| it.ipv6 = Some(cidr.parse().unwrap()));
+        world.cloud.subnets.edit("subnet-f0000001", 0, |it| it.ipv6 = Some(cidr.parse().unwrap()));
         let load_balancer = Some(aws_fixtures::load_balancer(LoadBalancerKind::Network));
         reach(&mut world, &Spec { ipv6: true, load_balancer, ..in_theirs() });
         rules(&world.cloud, "lb")

@@ -133,7 +133,7 @@ mod tests {
             {"availabilityZone": "us-east-2-lcl-1a"},
             {"availabilityZone": "us-east-2b", "zoneType": "local-zone"},
             {"availabilityZone": "us-east-2c", "parentZoneName": "us-east-2a"},
-            {"id": "subnet-1", "zoneType": "local-zone"},
+            {"id": "subnet-f0000001", "zoneType": "local-zone"},
         ]));
         let found: Vec<_> = named_edges(&named).collect();
         assert_eq!(found, [(1, "us-east-2-lcl-1a"), (2, "us-east-2b"), (3, "us-east-2c")]);

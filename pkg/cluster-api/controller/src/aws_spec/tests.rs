@@ -221,7 +221,7 @@ fn fields_of_upstream_outside_of_the_network_are_kept_and_refused_where_they_cha
 #[test]
 fn fields_of_a_load_balancer_that_is_disabled_are_named() {
     let rule = json!({"description": "", "protocol": "tcp", "fromPort": 1, "toPort": 1});
-    let set = json!({"name": "n", "crossZoneLoadBalancing": true, "subnets": ["subnet-1"],
+    let set = json!({"name": "n", "crossZoneLoadBalancing": true, "subnets": ["subnet-f0000001"],
         "healthCheckProtocol": "TCP", "additionalSecurityGroups": ["sg-1"],
         "additionalListeners": [{"port": 1}], "ingressRules": [rule], "preserveClientIP": true,
         "disableHostsRewrite": true, "targetGroupIPType": "ipv6"});
@@ -291,7 +291,7 @@ fn an_identity_of_another_kind_is_refused() {
 fn a_spec_is_written_as_it_was_read() {
     let spec = json!({"region": "r", "sshKeyName": "", "network": {
         "vpc": {"id": "vpc-1", "ipv6": {"cidrBlock": "x"}},
-        "subnets": [{"id": "a", "isPublic": false, "resourceID": "subnet-9"}],
+        "subnets": [{"id": "a", "isPublic": false, "resourceID": "subnet-f0000009"}],
         "cni": {"cniIngressRules": []}},
         "controlPlaneLoadBalancer": {"preserveClientIP": false}, "bastion": {"allowedCIDRBlocks": ["10.0.0.0/8"]}});
     let object: objects::Object<AwsCluster> = objects::Object::read(json!({

@@ -77,7 +77,7 @@ fn each_load_balancer_that_cannot_be_made_is_refused_with_the_cause() {
              spec.controlPlaneLoadBalancer.loadBalancerType to classic or nlb, or remove this field".to_owned(),
         ),
         (
-            json!({"loadBalancerType": "disabled", "subnets": ["subnet-1"]}),
+            json!({"loadBalancerType": "disabled", "subnets": ["subnet-f0000001"]}),
             none.clone(),
             "controlPlaneLoadBalancer.subnets: must be empty when loadBalancerType is disabled"
                 .to_owned(),

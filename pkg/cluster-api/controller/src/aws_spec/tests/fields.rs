@@ -142,9 +142,10 @@ fn add_resources_of_others(cloud: &mut Cloud) {
         tags,
     };
     cloud.vpcs.put(id, 0, theirs);
-    for (id, range, zone) in
-        [("subnet-1", "10.1.1.0/24", "us-east-2a"), ("subnet-2", "10.1.2.0/24", "us-east-2b")]
-    {
+    for (id, range, zone) in [
+        ("subnet-f0000001", "10.1.1.0/24", "us-east-2a"),
+        ("subnet-f0000002", "10.1.2.0/24", "us-east-2b"),
+    ] {
         let tags = Tags::from([(ROLE_TAG.to_owned(), "public".to_owned())]);
         let (cidr, map_public_ip, available) = (cidr(range), true, true);
         let (vpc, zone) = (vpc.clone(), zone.to_owned());

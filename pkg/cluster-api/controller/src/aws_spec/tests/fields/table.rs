@@ -192,8 +192,8 @@ fn subnets() -> Vec<Row> {
             [two(more("10.66.0.128/27")), two(more("10.66.0.160/27")), two(more("10.9.0.0/24"))],
         )
         .needs("subnets", json!([two(Value::Null)[0]])),
-        acts("subnets[].id", [json!("one"), json!("two"), json!("subnet-0")]),
-        still("subnets[].resourceID", [json!("subnet-8"), json!("subnet-9")]),
+        acts("subnets[].id", [json!("one"), json!("two"), json!("subnet-f0000000")]),
+        still("subnets[].resourceID", [json!("subnet-f0000008"), json!("subnet-f0000009")]),
         acts(
             "subnets[].cidrBlock",
             [json!("10.66.0.128/27"), json!("10.66.0.160/27"), json!("10.9.0.0/24")],
@@ -232,7 +232,7 @@ fn network() -> Vec<Row> {
             "securityGroupOverrides",
             [json!({"node": "sg-one"}), json!({"node": "sg-two"}), json!({"x": "sg-one"})],
         )
-        .needs("subnets", json!([{"id": "subnet-1"}, {"id": "subnet-2"}]))
+        .needs("subnets", json!([{"id": "subnet-f0000001"}, {"id": "subnet-f0000002"}]))
         .needs("vpc", json!({"id": "vpc-theirs"})),
         acts(
             "nodePortIngressRuleCidrBlocks",
