@@ -110,8 +110,9 @@ pub(crate) struct Resources {
     /// Zones of the region when subnets were chosen for it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) zones: Vec<String>,
-    /// Zones of the spec that AWS was asked about, since they may be edge zones.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// Zones of the spec that AWS was asked about, since they may be edge zones. AWS is asked again about one
+    /// that cannot be read, as after a downgrade.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "readable")]
     pub(crate) known_zones: Vec<Zone>,
     /// Since when everything is being deleted, in RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -119,6 +120,12 @@ pub(crate) struct Resources {
     /// Since when AWS refuses a deletion of what is in use, in RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) blocked_since: Option<String>,
+}
+
+/// Reads a list without the entries that are not as this release knows them.
+fn readable<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<Zone>, D::Error> {
+    let all = Vec::<Value>::deserialize(from)?;
+    Ok(all.into_iter().filter_map(|it| serde_json::from_value(it).ok()).collect())
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

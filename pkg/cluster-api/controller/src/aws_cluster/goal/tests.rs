@@ -220,3 +220,16 @@ fn what_contradicts_aws_about_edge_zones_stops_no_cluster_that_was_begun() {
         assert_eq!(read.unsupported.len(), count, "{network}: {:?}", read.unsupported);
     }
 }
+
+#[test]
+fn a_zone_in_the_status_that_this_release_does_not_know_is_left_out() {
+    let known = json!({"name": "us-east-2a", "zoneType": "availability-zone"});
+    let zones = json!([{"name": "moon", "zoneType": "moon-zone"}, known, 7]);
+    let object: Object<AwsCluster> = Object::read(json!({
+        "metadata": {"name": "a", "namespace": "ns", "uid": "u", "resourceVersion": "1"},
+        "spec": {"region": "us-east-2"}, "status": {"resources": {"knownZones": zones}},
+    }))
+    .unwrap();
+    let read = object.status.resources.unwrap().known_zones;
+    assert_eq!(serde_json::to_value(read).unwrap(), json!([known]));
+}
