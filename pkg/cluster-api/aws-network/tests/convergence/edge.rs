@@ -133,7 +133,7 @@ fn with_nat_in_local_zone(spec: &Spec, is_only_one: bool) -> World {
     }
     (nat.id, nat.subnet, nat.allocations) =
         ("nat-local".to_owned(), in_local(true), vec!["eipalloc-local".to_owned()]);
-    elastic.id = nat.allocations[0].clone();
+    elastic.id.clone_from(&nat.allocations[0]);
     world.cloud.nats.put("nat-local", now, nat);
     world.cloud.addresses.put("eipalloc-local", now, elastic);
     for old in others.iter().filter(|_| is_only_one) {
@@ -265,7 +265,7 @@ fn a_carrier_gateway_of_ours_that_is_not_needed_goes() {
 /// The spec has neither zone nor CIDR of such a subnet.
 #[test]
 fn public_subnets_that_are_named_by_id_only_have_a_carrier_gateway_and_the_bastion() {
-    let mut world = made(&edge());
+    let mut world = made(&Spec { bastion: None, ..edge() });
     let (now, mut spec) = (world.cloud.now, edge());
     for subnet in spec.subnets.iter_mut().filter(|it| it.is_public) {
         let is_it = |it: &aws_network::Subnet| subnet.cidr_block == Some(it.cidr.to_string());
