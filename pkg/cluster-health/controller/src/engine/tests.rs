@@ -13,7 +13,7 @@ mod audit;
 mod beats;
 mod checks;
 mod exposition;
-mod fields;
+pub(crate) mod fields;
 mod guard;
 mod objective;
 mod pages;

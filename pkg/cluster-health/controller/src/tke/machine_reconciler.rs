@@ -177,7 +177,7 @@ pub(crate) async fn watch_machines(
 }
 
 /// Keeps the index of Machines, then fills the queue.
-fn subscribe(
+pub(super) fn subscribe(
     machines: &Informer<Object<Machine>>,
     health: Arc<MachineHealth>,
     queue: WorkQueue<Arc<str>>,

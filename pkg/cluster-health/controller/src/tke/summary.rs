@@ -20,7 +20,7 @@ mod tests;
 pub(crate) use nodes::Roster;
 pub(crate) use nodes::{NodeList, NodeTotals};
 #[cfg(test)]
-pub(crate) use testing::list_of;
+pub(crate) use testing::{list_for, list_of};
 
 /// The requests of all Pods that have not ended.
 #[derive(Debug, Default, PartialEq)]

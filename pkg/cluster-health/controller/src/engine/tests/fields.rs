@@ -154,10 +154,10 @@ struct Member<R: Tested> {
 }
 
 /// The events of the watch of one kind, oldest first; each is about the only object.
-type Log = watch::Sender<Vec<Value>>;
+pub(crate) type Log = watch::Sender<Vec<Value>>;
 
 /// A cache of the objects that a log tells of, however often it is listed and watched.
-async fn cache<T: Cached>(kind: &Resource, log: &Log) -> Informer<T> {
+pub(crate) async fn cache<T: Cached>(kind: &Resource, log: &Log) -> Informer<T> {
     let log = log.subscribe();
     let server = ApiServer::new(move |asked| {
         let version = |event: &Value| {
@@ -275,14 +275,7 @@ impl<R: Tested> Member<R> {
             rereads: Rereads::default(),
         });
         let of_configs = R::follow(&flavour, &configs, &pipeline);
-        let options = WorkerOptions {
-            workers: 1,
-            limit: S(60),
-            ready: None,
-            metrics: ReconcileMetrics::new(&Metrics::new()).unwrap().of_controller("test"),
-            panics: PanicLimit::new(IntCounter::new("panics", "Contained panics.").unwrap()),
-        };
-        tokio::spawn(run_workers(queue, Arc::clone(&pipeline), options));
+        tokio::spawn(run_workers(queue, Arc::clone(&pipeline), one_worker()));
         let uid = format!("u{}", NUMBER.fetch_add(1, Ordering::Relaxed)).into();
         Self {
             scene,
@@ -373,7 +366,7 @@ impl<R: Tested> Member<R> {
 }
 
 /// Takes away what alone is no reason for a write: times and messages.
-fn without_details(status: &mut Value) {
+pub(crate) fn without_details(status: &mut Value) {
     match status {
         Value::Object(fields) => {
             fields.retain(|name, _| !name.ends_with("Time") && name != "message");
@@ -437,7 +430,17 @@ fn follows<R: Tested>(objects: &Value, fields: &[Field], others: Vec<(String, Va
     }
 }
 
+pub(crate) fn one_worker<K>() -> WorkerOptions<K> {
+    WorkerOptions {
+        workers: 1,
+        limit: S(60),
+        ready: None,
+        metrics: ReconcileMetrics::new(&Metrics::new()).unwrap().of_controller("test"),
+        panics: PanicLimit::new(IntCounter::new("panics", "Contained panics.").unwrap()),
+    }
+}
+
 /// A runtime for one field: the tasks of its members end with it.
-fn runtime() -> tokio::runtime::Runtime {
+pub(crate) fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap()
 }

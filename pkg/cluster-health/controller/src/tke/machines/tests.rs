@@ -4,23 +4,26 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use api_server_double::fields::{Crd, End, Field, World, play, set};
 use health::EvidenceSource;
+use informer::Subscription;
 use objects::Object;
 use parking_lot::Mutex;
 use probe::{ConnectionLimits, Meters, Names, Prober};
 use serde_json::{Value, json};
 use tokio::time::sleep;
-use workqueue::Reconcile as _;
+use workqueue::{Backoff, Jitter, Next, QueueMetrics, Reconcile, Retry, WorkQueue, run_workers};
 
 use super::{MachineHealth, NextList, UnknownReason};
-use crate::api::tke::{Cluster, Machine};
+use crate::api::tke::{Cluster, MACHINES, Machine};
 use crate::engine::now;
+use crate::engine::tests::fields::{Log, cache, one_worker, runtime, without_details};
 use crate::engine::tests::scene::Scene;
 use crate::options::TkeOptions;
 use crate::tke::cluster_details::DetailStore;
-use crate::tke::machine_reconciler::MachineReconciler;
+use crate::tke::machine_reconciler::{MachineReconciler, subscribe};
 use crate::tke::node_lists::NodeLists;
-use crate::tke::summary::{Roster, list_of};
+use crate::tke::summary::{Roster, list_for, list_of};
 use crate::tke::testing::{cluster, machine, options};
 
 pub(crate) const UNHEALTHY: (UnknownReason, &str) =
@@ -292,4 +295,131 @@ async fn machines_of_a_cluster_that_is_judged_by_its_lease_alone_are_unknown() {
     let object = cluster(|object| object["metadata"]["uid"] = "cls-1-1".into());
     machines.look_at(Some(object)).await;
     assert!(machines.told("mc-1").await.ends_with("Unknown NodesNotListed"));
+}
+
+/// One Machine, from the watch of its object to its status.
+struct OneMachine {
+    machines: Machines,
+    watch: Log,
+    applied: Value,
+    uid: String,
+    version: u64,
+    _subscription: Subscription<Object<Machine>>,
+}
+
+/// Looks at the Machines of a Cluster when a change of one asks for it, and to confirm what it saw.
+struct Look(Arc<MachineHealth>, Duration);
+
+impl Reconcile for Look {
+    type Key = Arc<str>;
+
+    async fn reconcile(&self, cluster: &Arc<str>) -> Result<Next, Retry> {
+        let node = |(address, ready): (&str, &str)| {
+            json!({"metadata": {"name": address}, "status": {
+                "conditions": [{"type": "Ready", "status": ready}],
+                "nodeInfo": {"machineID": format!("{address} of {cluster}")},
+            }})
+        };
+        let nodes = [("10.0.0.1", "True"), ("10.0.0.2", "True"), ("10.0.0.3", "False")].map(node);
+        if **cluster == *"cls-9" {
+            let why = (UnknownReason::ClusterNotFound, "there is no cluster cls-9");
+            self.0.unknown(cluster, why, HEARTBEAT, now());
+        } else {
+            let list = list_for(&self.0.roster(cluster), nodes.into());
+            self.0.observe(cluster, &list.roster, now());
+        }
+        let is_confirmed = self.0.next_list(cluster) != Some(NextList::Confirmation);
+        Ok(if is_confirmed { Next::Done } else { Next::After(self.1) })
+    }
+}
+
+impl OneMachine {
+    async fn new() -> Self {
+        let (machines, watch) = (Machines::new(), Log::new(Vec::new()));
+        let objects = cache(&MACHINES, &watch).await;
+        let backoff = Backoff::doubling(HEARTBEAT, HEARTBEAT, Jitter::Above(0.5));
+        let metrics = QueueMetrics::new(&prometheus::Registry::new()).unwrap();
+        let (health, queue) =
+            (Arc::clone(&machines.health), WorkQueue::new("machines", backoff, &metrics));
+        let look = Look(Arc::clone(&health), machines.options.machine_confirm());
+        tokio::spawn(run_workers(queue.clone(), Arc::new(look), one_worker()));
+        let _subscription = subscribe(&objects, health, queue);
+        let (applied, uid) = (json!({"phase": "Running"}), "m".to_owned());
+        Self { machines, watch, applied, uid, version: 10, _subscription }
+    }
+
+    fn tell(&mut self, object: &Value, kind: &str) {
+        self.version += 1;
+        let mut object = object.clone();
+        object["metadata"] =
+            json!({"name": "mc-1", "uid": self.uid, "resourceVersion": self.version.to_string()});
+        object["status"] = self.applied.clone();
+        let shown = Arc::new(Object::read(object.clone()).unwrap());
+        self.machines.cache.lock().insert("mc-1".to_owned(), shown);
+        self.watch.send_modify(|log| log.push(json!({"type": kind, "object": object})));
+    }
+}
+
+impl World for OneMachine {
+    async fn settle(&mut self, objects: &Value, is_replaced: bool) -> End {
+        let object = &objects["object"];
+        if is_replaced {
+            let old = self.watch.borrow().last().unwrap()["object"].clone();
+            self.tell(&old, "DELETED");
+            sleep(Duration::from_secs(5)).await;
+            self.uid.push_str("-next");
+            self.applied = json!({"phase": "Running"});
+        }
+        let kind = if is_replaced || self.version == 10 { "ADDED" } else { "MODIFIED" };
+        self.tell(object, kind);
+        for _ in 0..3 {
+            sleep(HEARTBEAT).await;
+            let Some(sent) = self.machines.engine.api.sent(&MACHINES, "mc-1") else { continue };
+            assert!(sent.get("spec").is_none(), "a write changes the spec");
+            let applied = sent["status"].clone();
+            if std::mem::replace(&mut self.applied, applied.clone()) != applied {
+                self.tell(object, "MODIFIED");
+            }
+        }
+        sleep(Duration::from_secs(1)).await;
+        let is_of = |name: &&str| !self.machines.health.index.of(name).is_empty();
+        let effects = ["cls-1", "cls-2", "cls-3"].into_iter().filter(is_of);
+        let effects = effects.map(|name| format!("looked for among the Nodes of {name}")).collect();
+        let mut status = self.applied.clone();
+        without_details(&mut status);
+        End { effects, reports: vec![status.to_string()] }
+    }
+}
+
+#[test]
+fn a_field_of_a_machine_that_is_changed_or_reverted_leaves_no_trace() {
+    let field = |path, one: &str, other: &str| Field::new(path, one, other);
+    let fields = [
+        field("object.spec.clusterName", "cls-2", "cls-3").refuses("cls-9"),
+        // As the schema wants it.
+        field("object.spec.clusterName", "cls-2", "cls-3").refuses("cls-9").replaced(),
+        field("object.spec.ip", "10.0.0.2", "10.0.0.3").refuses("no address"),
+    ];
+    let installer = "the installer of TKEStack reads it, no list of Nodes needs it";
+    let exceptions = ["*", "finalizers", "tenantID", "type", "port", "username", "password"]
+        .into_iter()
+        .chain(["privateKey", "passPhrase", "labels", "taints"]);
+    let exceptions: Vec<_> = exceptions.map(|name| format!("spec.{name}")).collect();
+    let exceptions: Vec<_> = exceptions.iter().map(|it| (&**it, installer)).collect();
+    let crd = Crd::read("config/crd/platform.tkestack.io_machines.yaml");
+    let others = crd.is_complete("spec", "object", &fields, &exceptions);
+    let objects = json!({"object": {"spec": {"clusterName": "cls-1", "ip": "10.0.0.1"}}});
+    for field in &fields {
+        let deviations = runtime().block_on(play(OneMachine::new, &objects, field));
+        assert!(deviations.is_empty(), "{deviations:#?}");
+    }
+    let mut changed = objects.clone();
+    for (path, value) in others {
+        set(&mut changed, &path, &value);
+    }
+    runtime().block_on(async {
+        let mut machine = OneMachine::new().await;
+        let start = machine.settle(&objects, false).await;
+        assert_eq!(machine.settle(&changed, false).await, start);
+    });
 }

@@ -105,8 +105,13 @@ pub(crate) fn node(name: &str, cpu: &str, ready: bool, cordoned: bool) -> Value 
 pub(crate) fn list_of(given: Vec<Value>) -> NodeList {
     let machines: Vec<_> = (0..10).map(|number| format!("10.0.0.{number}")).collect();
     let roster = Roster::wanting(machines.iter().map(String::as_str));
+    list_for(&roster, given)
+}
+
+/// A list of these Nodes, in which these Machines are looked for.
+pub(crate) fn list_for(roster: &Roster, given: Vec<Value>) -> NodeList {
     let mut member = Paged::of("/api/v1/nodes", vec![given]);
-    list_nodes(&mut member, 500, &roster)
+    list_nodes(&mut member, 500, roster)
         .now_or_never()
         .expect("the server answers at once")
         .unwrap()
