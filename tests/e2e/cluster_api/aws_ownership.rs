@@ -195,9 +195,14 @@ async fn a_regional_nat_gateway_that_aws_refused_is_not_tried_again_after_a_move
     let manager = stage.start_with_aws("");
     let made = stage.until(AWS_CLUSTERS, "moved", "is ready", is_ready).await;
     assert_eq!(made["status"]["natGatewayMode"], "PerAZ");
-    assert_eq!(made["metadata"]["annotations"][REFUSED], "UnsupportedOperation");
+    let noted = format!("{} UnsupportedOperation", made["metadata"]["uid"].as_str().unwrap());
+    let is_noted = |it: &Value| it["metadata"]["annotations"][REFUSED] == noted;
+    assert!(is_noted(&made), "{made}");
     let shown = condition(&made, "NatGatewaysReady")["message"].as_str().unwrap().to_owned();
     assert!(shown.contains("AWS answered UnsupportedOperation"), "{shown}");
+    let of = format!("{AWS_CLUSTERS} moved");
+    stage.patch(&of, "merge", &json!({"metadata": {"annotations": {REFUSED: null}}}));
+    stage.until(AWS_CLUSTERS, "moved", "has its annotation again", is_noted).await;
     stage.end(manager).await;
 
     // AWS offers it by now.
@@ -210,7 +215,6 @@ async fn a_regional_nat_gateway_that_aws_refused_is_not_tried_again_after_a_move
     let addresses = |it: &Value| it["status"]["networkStatus"]["natGatewaysIPs"].clone();
     assert_eq!((addresses(&back), addresses(&back).is_array()), (addresses(&made), true));
 
-    let of = format!("{AWS_CLUSTERS} moved");
     stage.patch(&of, "merge", &mode("PerAZ"));
     let is_forgotten = |it: &Value| it["metadata"]["annotations"].get(REFUSED).is_none();
     stage.until(AWS_CLUSTERS, "moved", "has another mode", is_forgotten).await;

@@ -55,7 +55,8 @@ pub(crate) const OWNER_ID_ANNOTATION: &str = "aws.cluster.x-k8s.io/owner-id";
 pub(crate) const ACCOUNT_ANNOTATION: &str = "aws.cluster.x-k8s.io/account-id";
 /// Annotation with the keys of `additionalTags` that were set on AWS, separated by newlines.
 pub(crate) const APPLIED_TAGS_ANNOTATION: &str = "aws.cluster.x-k8s.io/last-applied-tags";
-/// Annotation with the code by which AWS refused a regional NAT gateway, while the spec asks for one.
+/// Annotation with the owner id and the code by which AWS refused a regional NAT gateway, while the spec
+/// asks for one.
 pub(crate) const REGIONAL_NAT_ANNOTATION: &str = "aws.cluster.x-k8s.io/regional-nat-refused";
 /// Annotation: with `true`, resources that carry the Cluster's tag and no owner id are adopted.
 pub(crate) const ADOPT_ANNOTATION: &str = "aws.cluster.x-k8s.io/adopt";

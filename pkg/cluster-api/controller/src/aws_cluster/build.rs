@@ -253,7 +253,8 @@ impl AwsClusters {
     }
 
     /// Notes which additional tags may be on AWS: before they are set those
-    /// that were and those that shall be, and `before` no longer, those that are.
+    /// that were and those that shall be, and `before` no longer, those that are. Writes a refusal of a
+    /// regional NAT gateway again where a user has removed it (`rule:memory-is-in-the-status`).
     async fn note(
         &self,
         object: &Arc<Object<AwsCluster>>,
@@ -271,6 +272,10 @@ impl AwsClusters {
                 let keys: Vec<_> = keys.into_iter().collect();
                 let keys = keys.join("\n");
                 draft.metadata.annotations.insert(APPLIED_TAGS_ANNOTATION.to_owned(), keys);
+            }
+            if let Some(memory) = self.reconciliations.memory(&now_there.metadata) {
+                let owner_id = goal::owner_id(&now_there.metadata);
+                stored_memory::annotate(&memory, owner_id, &mut draft.metadata.annotations);
             }
         });
         Ok(noted.await?.object)

@@ -37,13 +37,17 @@ pub(super) fn identity(
     options: &AwsOptions,
 ) -> Identity {
     let metadata = &object.metadata;
-    let owner_id = metadata.annotations.get(OWNER_ID_ANNOTATION).map_or(&*metadata.uid, |id| id);
     Identity {
         cluster: cluster.to_owned(),
-        owner_id: owner_id.to_owned(),
+        owner_id: owner_id(metadata).to_owned(),
         owner_tag: options.owner_tag_key.clone(),
         adopt: adopts(metadata),
     }
+}
+
+/// The owner id of an AWSCluster: the UID that it had first, unless a manifest says another.
+pub(super) fn owner_id(metadata: &ObjectMeta) -> &str {
+    metadata.annotations.get(OWNER_ID_ANNOTATION).map_or(&*metadata.uid, |id| id)
 }
 
 /// Zones of the region, as far as a spec needs them.

@@ -136,7 +136,8 @@ impl PassHooks for Here<'_> {
     async fn store(&self, memory: &Memory) -> bool {
         let (client, object) = (&self.clusters.client, self.object);
         let noted = client.change(object, |_, draft| {
-            stored_memory::annotate(memory, &mut draft.metadata.annotations);
+            let owner_id = &self.identity.owner_id;
+            stored_memory::annotate(memory, owner_id, &mut draft.metadata.annotations);
         });
         let stored = client.change_status(object, |_, status| stored_memory::write(memory, status));
         match noted.and_then(|_| stored).await {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aws_network::{Goal, Memory, Reconciliation};
-use objects::Object;
+use objects::{Object, ObjectMeta};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -166,6 +166,13 @@ impl Reconciliations {
         all.idle.settle(key, reads);
         all.resting.insert(Arc::clone(key), resting);
         rest.publish.unwrap_or(rest.length).min(rest.length)
+    }
+
+    /// The memory of a reconciliation that rests.
+    pub(super) fn memory(&self, object: &ObjectMeta) -> Option<Memory> {
+        let all = self.0.lock();
+        let resting = all.resting.get(&object.key).filter(|resting| resting.uid == object.uid)?;
+        Some(resting.reconciliation.memory().clone())
     }
 
     /// Forgets an AWSCluster: its next reconciliation reads everything.

@@ -4,24 +4,37 @@
 use std::collections::BTreeMap;
 
 use aws_network::{Memory, Record, Timestamp};
-use objects::Object;
+use objects::{Object, ObjectMeta};
 
+use super::goal;
 use crate::api::REGIONAL_NAT_ANNOTATION;
 use crate::api::aws_cluster::{AwsCluster, AwsClusterStatus, Created, Resources};
 
 /// Reads the memory of an AWSCluster.
 pub(super) fn read(object: &Object<AwsCluster>) -> Memory {
-    let refusal = object.metadata.annotations.get(REGIONAL_NAT_ANNOTATION).cloned();
-    Memory { regional_nat_refusal: refusal, ..read_status(&object.status) }
+    Memory { regional_nat_refusal: refusal(&object.metadata), ..read_status(&object.status) }
 }
 
-/// Writes what a move must not lose.
-pub(super) fn annotate(memory: &Memory, annotations: &mut BTreeMap<String, String>) {
+/// Writes what a move must not lose, with the owner id that it is about.
+pub(super) fn annotate(
+    memory: &Memory,
+    owner_id: &str,
+    annotations: &mut BTreeMap<String, String>,
+) {
     let name = REGIONAL_NAT_ANNOTATION;
     match &memory.regional_nat_refusal {
-        Some(code) => drop(annotations.insert(name.to_owned(), code.clone())),
+        Some(code) => drop(annotations.insert(name.to_owned(), format!("{owner_id} {code}"))),
         None => drop(annotations.remove(name)),
     }
+}
+
+/// The code in the annotation, unless that is about another AWSCluster, as in a copied manifest, or is no
+/// code of AWS: conditions show it as AWS's answer.
+fn refusal(metadata: &ObjectMeta) -> Option<String> {
+    let (owner_id, code) = metadata.annotations.get(REGIONAL_NAT_ANNOTATION)?.rsplit_once(' ')?;
+    let is_code = (1..=64).contains(&code.len())
+        && code.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'.');
+    (is_code && owner_id == goal::owner_id(metadata)).then(|| code.to_owned())
 }
 
 /// Reads the memory from a status. Entries that cannot be parsed are dropped: resources are found by
@@ -85,6 +98,7 @@ mod tests {
     use aws_network::LogicalId;
 
     use super::*;
+    use crate::api::OWNER_ID_ANNOTATION;
 
     fn record(since: u64, id: Option<&str>, attempt: u32) -> Record {
         Record { since: Timestamp(since), id: id.map(str::to_owned), attempt }
@@ -109,7 +123,7 @@ mod tests {
         .unwrap();
         let store = |memory: &Memory, object: &mut Object<AwsCluster>| {
             write(memory, &mut object.status);
-            annotate(memory, &mut object.metadata.annotations);
+            annotate(memory, "u", &mut object.metadata.annotations);
         };
         store(&memory, &mut object);
         assert_eq!(read(&object), memory);
@@ -126,6 +140,30 @@ mod tests {
         store(&Memory::default(), &mut object);
         assert_eq!(read(&object), Memory::default());
         assert!(object.metadata.annotations.is_empty());
+    }
+
+    #[test]
+    fn a_refusal_of_another_owner_id_and_what_is_no_code_do_not_count() {
+        let read = |owner_id: Option<&str>, value: &str| {
+            let mut object: Object<AwsCluster> = Object::read(serde_json::json!({
+                "metadata": {"name": "c", "namespace": "ns", "uid": "u", "resourceVersion": "1",
+                    "annotations": {REGIONAL_NAT_ANNOTATION: value}},
+            }))
+            .unwrap();
+            let owner_id = owner_id.map(|id| (OWNER_ID_ANNOTATION.to_owned(), id.to_owned()));
+            object.metadata.annotations.extend(owner_id);
+            read(&object).regional_nat_refusal
+        };
+        let code = "Client.UnknownParameter";
+        let longest = "C".repeat(64);
+        assert_eq!(read(None, &format!("u {code}")).as_deref(), Some(code));
+        assert_eq!(read(Some("first"), &format!("first {code}")).as_deref(), Some(code));
+        assert_eq!(read(None, &format!("u {longest}")), Some(longest.clone()));
+        assert_eq!(read(Some("first"), &format!("u {code}")), None);
+        assert_eq!(read(None, &format!("first {code}")), None);
+        for value in [code, "", "u", "u ", "u see <a>", "u true!", &format!("u {longest}C")] {
+            assert_eq!(read(None, value), None, "{value}");
+        }
     }
 
     /// rule:memory-is-in-the-status
