@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use checks::{read_edge, read_ipv6, read_network};
+use checks::{Errors, read_edge, read_ipv6, read_network};
 use cidr::IpNet;
 
 use crate::default_subnets::default_subnets;
@@ -27,9 +27,6 @@ const BASTION_TYPE: &str = "t3.micro";
 /// How the names of regions begin whose partitions have no regional NAT gateway: aws-cn, aws-us-gov,
 /// aws-iso and its successors.
 const WITHOUT_REGIONAL_NAT: [&str; 4] = ["cn-", "us-gov-", "us-iso", "eu-isoe-"];
-
-/// Errors of a spec: those that leave it without a meaning, and [`Desired::contradictions`].
-type Errors<'a> = (&'a mut Vec<SpecError>, &'a mut Vec<SpecError>);
 
 impl Desired {
     /// Reads a spec, or says everything that is wrong with it.

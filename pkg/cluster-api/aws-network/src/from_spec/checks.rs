@@ -4,6 +4,9 @@ use cidr::IpNet;
 
 use crate::spec::{EdgeZones, Spec, SpecError, SubnetSpec, Zone, ZoneType};
 
+/// Errors of a spec: those that leave it without a meaning, and [`crate::Desired::contradictions`].
+pub(super) type Errors<'a> = (&'a mut Vec<SpecError>, &'a mut Vec<SpecError>);
+
 /// The masks that AWS takes, of VPCs and subnets alike.
 const MASKS: std::ops::RangeInclusive<u8> = 16..=28;
 

@@ -1,6 +1,6 @@
 //! The load balancers of a spec, with the defaults of its dialect.
 
-use super::Errors;
+use super::checks::Errors;
 use crate::desired::{DesiredListener, DesiredLoadBalancer, DesiredSubnet, INSTANCE_PORT, Rank};
 use crate::load_balancers::{HealthCheck, Scheme};
 use crate::spec::{

@@ -16,13 +16,13 @@ use crate::inventory::inventory;
 
 const SLOW: Nature = Nature { slow: 60, ..Nature::PROMPT };
 
-fn zone(name: &str) -> String {
+pub(crate) fn zone(name: &str) -> String {
     format!("us-east-2{name}")
 }
 
 /// The zones of the subnets, with where the default route leads: to `igw`, to the NAT gateway of a zone, or
 /// elsewhere.
-fn exits(cloud: &Cloud, place: &str) -> Vec<String> {
+pub(crate) fn exits(cloud: &Cloud, place: &str) -> Vec<String> {
     let zone_of =
         |id: &str| cloud.subnets.get(id).map_or("all zones".to_owned(), |it| it.zone.clone());
     let here = cloud.subnets.all().into_iter().filter(|it| it.zone == zone(place));
@@ -41,12 +41,12 @@ fn exits(cloud: &Cloud, place: &str) -> Vec<String> {
     all
 }
 
-fn without(mut spec: Spec, is_surplus: fn(&SubnetSpec) -> bool) -> Spec {
+pub(crate) fn without(mut spec: Spec, is_surplus: fn(&SubnetSpec) -> bool) -> Spec {
     spec.subnets.retain(|it| !is_surplus(it));
     spec
 }
 
-fn is_of(subnet: &SubnetSpec, place: &str) -> bool {
+pub(crate) fn is_of(subnet: &SubnetSpec, place: &str) -> bool {
     subnet.availability_zone == Some(zone(place))
 }
 
@@ -109,82 +109,6 @@ fn traffic_of_private_subnets_leaves_through_the_parent_zone_or_else_the_first()
         }
         assert_eq!(world.cloud.nats.all().len(), nats);
         is_silent(&mut world, &spec);
-        goes(&mut world, &spec);
-    }
-}
-
-/// A NAT gateway in the local zone as a release made it that took the zone for an availability zone; with its
-/// routes, and with or without the others.
-fn with_nat_in_local_zone(spec: &Spec, is_only_one: bool) -> World {
-    let mut world = made(spec);
-    let now = world.cloud.now;
-    let subnets = world.cloud.subnets.all();
-    let in_local = |public: bool| {
-        let role = if public { "public" } else { "private" };
-        let name = format!("-{role}-{}", zone(LOCAL));
-        subnets.iter().find(|it| it.tags["Name"].ends_with(&name)).unwrap().id.clone()
-    };
-    let others = world.cloud.nats.all();
-    let address = others[0].allocations[0].clone();
-    let mut nat = others[0].clone();
-    let mut elastic = world.cloud.addresses.get(&address).unwrap().clone();
-    for tags in [&mut nat.tags, &mut elastic.tags] {
-        tags.insert("aws.cluster.x-k8s.io/nat-az".to_owned(), zone(LOCAL));
-    }
-    (nat.id, nat.subnet, nat.allocations) =
-        ("nat-local".to_owned(), in_local(true), vec!["eipalloc-local".to_owned()]);
-    elastic.id.clone_from(&nat.allocations[0]);
-    world.cloud.nats.put("nat-local", now, nat);
-    world.cloud.addresses.put("eipalloc-local", now, elastic);
-    for old in others.iter().filter(|_| is_only_one) {
-        world.cloud.nats.remove(&old.id, now);
-        world.cloud.addresses.remove(&old.allocations[0], now);
-    }
-    for table in world.cloud.tables.all() {
-        let is_far = table.association_of(&in_local(false)).is_some();
-        let target = Target::NatGateway("nat-local".to_owned());
-        world.cloud.tables.edit(&table.id, now, |it| {
-            let mut to_nat = it.routes.iter_mut();
-            let route = to_nat.find(|it| matches!(it.target, Target::NatGateway(_)));
-            if let Some(route) = route.filter(|_| is_far || is_only_one) {
-                route.target = target.clone();
-            }
-        });
-    }
-    world.memory = Memory::default();
-    world.cloud.advance(1);
-    world
-}
-
-/// Earlier releases made NAT gateways in local zones, some of which have them.
-#[test]
-fn a_nat_gateway_of_ours_in_a_local_zone_stays_with_its_address_and_routes() {
-    let single = Spec { nat_mode: NatMode::Single, ..edge() };
-    let only_far =
-        without(edge(), |it| !it.is_public && (!is_of(it, LOCAL) || is_of(it, WAVELENGTH)));
-    for (spec, is_only_one) in [(edge(), false), (single, true), (only_far, true)] {
-        let mut world = with_nat_in_local_zone(&spec, is_only_one);
-        is_silent(&mut world, &spec);
-        assert_eq!(exits(&world.cloud, LOCAL), ["igw", "us-east-2-lcl-1a"]);
-        let elsewhere = exits(&world.cloud, WAVELENGTH);
-        let through = if is_only_one { "us-east-2-lcl-1a" } else { "us-east-2c" };
-        assert!(elsewhere.len() == 1 || elsewhere == ["carrier", through], "{elsewhere:?}");
-        assert_eq!(world.cloud.nats.all().len(), if is_only_one { 1 } else { 4 });
-        // It ends with its subnet or its mode, and is not made again.
-        let moved = Spec { nat_mode: NatMode::Regional, ..spec.clone() };
-        let mut gone = without(spec.clone(), |it| is_of(it, LOCAL) && !it.is_public);
-        gone.prune_subnets = true;
-        let mut ended = world.clone();
-        let now = ended.cloud.now;
-        ended.cloud.nats.remove("nat-local", now);
-        ended.cloud.addresses.edit("eipalloc-local", now, |it| it.association = None);
-        for other in if is_only_one { vec![moved] } else { vec![moved, gone] } {
-            let mut world = world.clone();
-            reach(&mut world, &other);
-            assert!(world.cloud.addresses.get("eipalloc-local").is_none());
-        }
-        reach(&mut ended, &spec);
-        assert!(!exits(&ended.cloud, LOCAL).contains(&zone(LOCAL)));
         goes(&mut world, &spec);
     }
 }

@@ -343,9 +343,9 @@ impl OneMachine {
             (Arc::clone(&machines.health), WorkQueue::new("machines", backoff, &metrics));
         let look = Look(Arc::clone(&health), machines.options.machine_confirm());
         tokio::spawn(run_workers(queue.clone(), Arc::new(look), one_worker()));
-        let _subscription = subscribe(&objects, health, queue);
+        let subscription = subscribe(&objects, health, queue);
         let (applied, uid) = (json!({"phase": "Running"}), "m".to_owned());
-        Self { machines, watch, applied, uid, version: 10, _subscription }
+        Self { machines, watch, applied, uid, version: 10, _subscription: subscription }
     }
 
     fn tell(&mut self, object: &Value, kind: &str) {
