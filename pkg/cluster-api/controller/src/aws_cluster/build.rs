@@ -274,7 +274,7 @@ impl AwsClusters {
                 draft.metadata.annotations.insert(APPLIED_TAGS_ANNOTATION.to_owned(), keys);
             }
             if let Some(memory) = self.reconciliations.memory(&now_there.metadata) {
-                let owner_id = goal::owner_id(&now_there.metadata);
+                let owner_id = stored_memory::owner_id(&now_there.metadata);
                 stored_memory::annotate(&memory, owner_id, &mut draft.metadata.annotations);
             }
         });

@@ -14,8 +14,7 @@ use crate::api::aws_cluster::{AwsCluster, AwsClusterSpec, LoadBalancer};
 use crate::api::cluster::Cluster;
 use crate::api::{
     ABANDON_ANNOTATION, ADOPT_ANNOTATION, APPLIED_TAGS_ANNOTATION, CNI_ANNOTATION,
-    EXTERNAL_RESOURCES_ANNOTATION, FREE_INTERFACES_ANNOTATION, OWNER_ID_ANNOTATION,
-    RECREATE_ANNOTATION,
+    EXTERNAL_RESOURCES_ANNOTATION, FREE_INTERFACES_ANNOTATION, RECREATE_ANNOTATION,
 };
 use crate::aws_spec::{self, Circumstances, PORT_OF_CLUSTER};
 use crate::options::AwsOptions;
@@ -39,15 +38,10 @@ pub(super) fn identity(
     let metadata = &object.metadata;
     Identity {
         cluster: cluster.to_owned(),
-        owner_id: owner_id(metadata).to_owned(),
+        owner_id: stored_memory::owner_id(metadata).to_owned(),
         owner_tag: options.owner_tag_key.clone(),
         adopt: adopts(metadata),
     }
-}
-
-/// The owner id of an AWSCluster: the UID that it had first, unless a manifest says another.
-pub(super) fn owner_id(metadata: &ObjectMeta) -> &str {
-    metadata.annotations.get(OWNER_ID_ANNOTATION).map_or(&*metadata.uid, |id| id)
 }
 
 /// Zones of the region, as far as a spec needs them.

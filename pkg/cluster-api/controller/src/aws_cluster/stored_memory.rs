@@ -6,9 +6,8 @@ use std::collections::BTreeMap;
 use aws_network::{Memory, Record, Timestamp};
 use objects::{Object, ObjectMeta};
 
-use super::goal;
-use crate::api::REGIONAL_NAT_ANNOTATION;
 use crate::api::aws_cluster::{AwsCluster, AwsClusterStatus, Created, Resources};
+use crate::api::{OWNER_ID_ANNOTATION, REGIONAL_NAT_ANNOTATION};
 
 /// Reads the memory of an AWSCluster.
 pub(super) fn read(object: &Object<AwsCluster>) -> Memory {
@@ -28,13 +27,18 @@ pub(super) fn annotate(
     }
 }
 
+/// The owner id of an AWSCluster: the UID that it had first, unless a manifest says another.
+pub(super) fn owner_id(metadata: &ObjectMeta) -> &str {
+    metadata.annotations.get(OWNER_ID_ANNOTATION).map_or(&*metadata.uid, |id| id)
+}
+
 /// The code in the annotation, unless that is about another AWSCluster, as in a copied manifest, or is no
 /// code of AWS: conditions show it as AWS's answer.
 fn refusal(metadata: &ObjectMeta) -> Option<String> {
-    let (owner_id, code) = metadata.annotations.get(REGIONAL_NAT_ANNOTATION)?.rsplit_once(' ')?;
+    let (of, code) = metadata.annotations.get(REGIONAL_NAT_ANNOTATION)?.rsplit_once(' ')?;
     let is_code = (1..=64).contains(&code.len())
         && code.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'.');
-    (is_code && owner_id == goal::owner_id(metadata)).then(|| code.to_owned())
+    (is_code && of == owner_id(metadata)).then(|| code.to_owned())
 }
 
 /// Reads the memory from a status. Entries that cannot be parsed are dropped: resources are found by
@@ -98,7 +102,6 @@ mod tests {
     use aws_network::LogicalId;
 
     use super::*;
-    use crate::api::OWNER_ID_ANNOTATION;
 
     fn record(since: u64, id: Option<&str>, attempt: u32) -> Record {
         Record { since: Timestamp(since), id: id.map(str::to_owned), attempt }
