@@ -86,7 +86,7 @@ impl Field {
 /// does what it did at the beginning or nothing.
 ///
 /// # Panics
-/// A value does not change the end, or one that is to be refused is not reported.
+/// A value does not change the end, or a wrong one is not reported.
 pub async fn play<W: World>(
     new: impl AsyncFn() -> W,
     objects: &Value,

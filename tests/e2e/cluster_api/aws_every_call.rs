@@ -19,7 +19,7 @@ use crate::aws_identities::{OF_KEYS, OF_ROLE, keys, role, secret, using};
 use crate::aws_stage::{REGION, Stage, is_ready, ours, spec};
 use crate::scene::{AWS_CLUSTERS, CLUSTERS, cluster, condition};
 
-/// What a call asks for, without what a repetition draws anew.
+/// What a call asks for, without what differs when it is sent again.
 fn kind(call: &Call) -> String {
     let is_kept = |name: &str| !["Action", "Version", "ClientToken"].contains(&name);
     let kept = call.parameters.iter().filter(|(name, _)| is_kept(name));

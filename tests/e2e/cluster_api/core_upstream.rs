@@ -201,7 +201,7 @@ const MAKING: [&str; 13] = [
     "CreateListener",
 ];
 
-/// Counts them in a list of calls, of which each begins with its name.
+/// Counts them in a list of calls. Each call begins with its name.
 fn inventory<'a>(calls: impl Iterator<Item = &'a str> + Clone) -> BTreeMap<&'static str, usize> {
     let count = |name: &str| calls.clone().filter(|it| it.split(' ').next() == Some(name)).count();
     MAKING.into_iter().map(|name| (name, count(name))).filter(|(_, count)| *count > 0).collect()

@@ -239,6 +239,12 @@ impl State {
         let answer = self.apply(0, &call);
         let code = if let Answer::Whole(code, _) = answer { code } else { 0 };
         self.note(|| format!("edit {} {} {object} {code}", call.method, call.path));
+        if self.plan.script.is_some() && !(200..300).contains(&code) {
+            self.violate(format!(
+                "{} {} of the scenario is answered {code}",
+                call.method, call.path
+            ));
+        }
     }
 
     /// Names of the Nodes without pod CIDRs.

@@ -120,7 +120,7 @@ impl Plan {
     /// One of them cannot be read.
     pub fn of_environment() -> Option<Self> {
         let script = std::env::var("SIMULATION_SCRIPT").ok();
-        let has_cluster_cidrs = number_of("SIMULATION_CLUSTER_CIDRS").is_some();
+        let has_cluster_cidrs = number_of("SIMULATION_CLUSTER_CIDRS") == Some(1);
         let scripted =
             script.map(|text| Self::of_script(Script::of_name(&text), has_cluster_cidrs));
         scripted.or_else(|| number_of("SIMULATION_SEED").map(Self::of_seed_and_environment))

@@ -66,6 +66,8 @@ pub struct Record {
     writes_of_scenario: u64,
     /// Version, kind, name and time of each change of a watched kind.
     pub changes: Vec<(u64, &'static str, String, Duration)>,
+    /// Whether the process crashed, or a watch found what it had not shown forgotten.
+    has_happened: bool,
     /// How many objects of each kind processes created and deleted, but Events and Leases.
     pub made: BTreeMap<String, u64>,
     /// The objects at the end, without times, versions and UIDs.
@@ -265,9 +267,17 @@ impl State {
             self.record.writes_of_scenario += 1;
         }
         match script {
-            Script::Crash(at, moment) if at == number => Some(moment),
+            Script::Crash(at, moment) if at == number => {
+                self.record.has_happened = true;
+                Some(moment)
+            }
             _ => None,
         }
+    }
+
+    /// A watch tells a process that what it has not shown is forgotten.
+    pub(crate) fn expires_in_script(&mut self) {
+        self.record.has_happened |= self.has_held;
     }
 
     /// A write of a process was carried out.
@@ -376,7 +386,9 @@ fn pairs(changes: &[&(u64, &'static str, String, Duration)]) -> Vec<Script> {
         let mut later = changes[nth + 1..].iter().filter(|(_, kind, ..)| kind == resource);
         let next = later.clone().next();
         let of_object = later.find(|(_, _, of, _)| of == name);
-        for (.., at) in [next, of_object].into_iter().flatten() {
+        // What is there from the beginning is listed, and no watch shows it.
+        let begins = Duration::from_secs(SCENARIO[0].0);
+        for (.., at) in [next, of_object].into_iter().flatten().filter(|(.., at)| *at >= begins) {
             let script = Script::Unobserved { resource, from: *from, until: *at + HELD_ON };
             if scripts.last() != Some(&script) {
                 scripts.push(script);
@@ -387,11 +399,15 @@ fn pairs(changes: &[&(u64, &'static str, String, Duration)]) -> Vec<Script> {
 }
 
 /// How a run of a plan differs from the first run, or which claim it violates.
-pub fn difference(first: &Record, report: &Report) -> Option<String> {
+pub fn difference(plan: &Plan, first: &Record, report: &Report) -> Option<String> {
     if let Some(violation) = &report.violation {
         return Some(violation.clone());
     }
     let record = &report.record;
+    let must_happen = matches!(plan.script, Some(Script::Crash(..) | Script::Unobserved { .. }));
+    if must_happen && !record.has_happened {
+        return Some("what the script says did not happen".to_owned());
+    }
     if record.made != first.made {
         return Some(format!("created and deleted: {:?} instead of {:?}", record.made, first.made));
     }

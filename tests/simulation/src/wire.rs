@@ -263,7 +263,8 @@ impl Carried {
     fn response(&self, (answer, front): (Answer, usize)) -> Response<AnswerBody> {
         match answer {
             Answer::Whole(code, object) => {
-                if self.call.target().is_some_and(|target| self.is_consistent_list(&target)) {
+                let target = self.call.target().filter(|_| code == 200);
+                if target.is_some_and(|target| self.is_consistent_list(&target)) {
                     self.world.with(|state| state.claims.delivers(self.id));
                 }
                 response(code, whole(&object))
@@ -378,10 +379,14 @@ impl Open {
                 }
                 (watch.initial, watch.after) = (None, shown);
                 state.claims.delivers(id);
+                if watch.shows_nodes() {
+                    state.processes[process].learn(shown);
+                }
                 return watch.initial_events(&state.store, shown);
             }
             if watch.after < state.store.compacted() {
                 self.has_ended = true;
+                state.expires_in_script();
                 return vec![watch.expiry()];
             }
             let changes = state.store.changes_after(watch.after);

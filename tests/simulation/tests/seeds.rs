@@ -162,9 +162,9 @@ fn replay(plan: Plan) -> Report {
     let plan = Plan { keeps_trace: true, ..plan };
     let (one, two) = (run(&plan).unwrap(), run(&plan).unwrap());
     let differs = one.trace.iter().zip(&two.trace).find(|(one, two)| one != two);
-    assert_eq!(differs, None, "seed {}: the traces differ", plan.seed);
-    assert_eq!(one.trace.len(), two.trace.len(), "seed {}: one trace is longer", plan.seed);
-    assert_eq!(one.steps, two.steps, "seed {}: one run has more steps", plan.seed);
+    assert_eq!(differs, None, "{}: the traces differ", plan.command());
+    assert_eq!(one.trace.len(), two.trace.len(), "{}: one trace is longer", plan.command());
+    assert_eq!(one.steps, two.steps, "{}: one run has more steps", plan.command());
     one
 }
 
@@ -207,7 +207,7 @@ fn end_alike(pattern: Pattern, test: &str) {
             let Some((plan, first)) = chosen.get(nth) else { break };
             let is_repeated = nth.is_multiple_of(REPLAYS_OF);
             let report = if is_repeated { replay(plan.clone()) } else { run(plan).unwrap() };
-            if let Some(differs) = difference(first, &report) {
+            if let Some(differs) = difference(plan, first, &report) {
                 failed.lock().unwrap().push(format!("{differs}\n{}", plan.command()));
             }
         }

@@ -210,8 +210,7 @@ fn retire_carrier(situation: &Situation<'_>, home: &Home<'_>, plan: &mut Plan) {
     }
 }
 
-/// A gateway that AWS attaches when it is made, to one VPC for good, and of which it allows no second one
-/// there.
+/// A gateway that AWS attaches to one VPC for good when it is made. AWS allows one of a kind in a VPC.
 struct Kind<'a> {
     part: Part,
     logical: LogicalId,

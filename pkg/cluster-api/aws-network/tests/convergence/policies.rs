@@ -237,7 +237,7 @@ fn with_nat_in_local_zone(spec: &Spec, is_only_one: bool) -> World {
     world
 }
 
-/// Earlier releases made NAT gateways in local zones, some of which have them.
+/// Earlier releases made NAT gateways in those local zones where AWS offers them.
 #[test]
 fn a_nat_gateway_of_ours_in_a_local_zone_stays_with_its_address_and_routes() {
     let single = Spec { nat_mode: NatMode::Single, ..edge() };

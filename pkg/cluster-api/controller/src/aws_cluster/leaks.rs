@@ -6,11 +6,10 @@ use std::time::Duration;
 
 use aws::{AwsError, Marked};
 use aws_network::listed;
-use objects::ObjectMeta;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::aws_clusters::AwsClusters;
-use crate::api::OWNER_ID_ANNOTATION;
+use super::stored_memory::owner_id;
 
 impl AwsClusters {
     /// Scans all regions in which there is or was an AWSCluster, and those that were asked for,
@@ -58,15 +57,11 @@ impl AwsClusters {
 
     /// The identities of all AWSClusters; none while their kind is not served.
     pub(super) fn owners(&self) -> Option<BTreeSet<String>> {
-        let owners =
-            self.cache.frozen(|all| all.values().map(|it| owner_of(&it.metadata)).collect());
+        let owners = self
+            .cache
+            .frozen(|all| all.values().map(|it| owner_id(&it.metadata).to_owned()).collect());
         (!self.cache.is_dormant()).then_some(owners)
     }
-}
-
-fn owner_of(metadata: &ObjectMeta) -> String {
-    let said = metadata.annotations.get(OWNER_ID_ANNOTATION).cloned();
-    said.unwrap_or_else(|| metadata.uid.to_string())
 }
 
 /// One line for each owner that is gone.
@@ -109,6 +104,7 @@ impl Leaks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::OWNER_ID_ANNOTATION;
 
     fn marked(owner: &str, kind: &'static str, id: &str) -> Marked {
         Marked { owner: owner.to_owned(), kind, id: id.to_owned() }
@@ -138,7 +134,7 @@ mod tests {
         let read = |annotations: serde_json::Value| {
             let metadata = serde_json::json!({"name": "a", "namespace": "ns", "uid": "second",
                 "resourceVersion": "1", "annotations": annotations});
-            owner_of(&serde_json::from_value(metadata).unwrap())
+            owner_id(&serde_json::from_value(metadata).unwrap()).to_owned()
         };
         assert_eq!(read(serde_json::json!({OWNER_ID_ANNOTATION: "first"})), "first");
         assert_eq!(read(serde_json::json!({})), "second");
