@@ -115,14 +115,16 @@ fn interface(interface: types::NetworkInterface) -> Option<NetworkInterface> {
 
 impl Describe<'_> {
     /// Ids of endpoints, VPN gateways, egress-only and carrier gateways, and network ACLs of a VPC. Of those
-    /// that these credentials may not read nothing is said: nothing but a message rests on it.
+    /// that these credentials may not read, or AWS does not offer here, nothing is said: nothing but a message
+    /// rests on it.
     pub(super) async fn residents(self, vpc: &str) -> Result<Vec<String>, AwsError> {
         let mut found = if_permitted(self.endpoints(vpc).await)?;
         found.extend(if_permitted(self.vpn_gateways(vpc).await)?);
         let mut gateways = if_permitted(self.egress_only_gateways(None).await)?;
         gateways.retain(|gateway| gateway.attached_to.as_deref() == Some(vpc));
         found.extend(gateways.into_iter().map(|gateway| gateway.id));
-        let gateways = if_permitted(self.carrier_gateways(filter("vpc-id", vpc)).await)?;
+        let gateways = self.carrier_gateways(filter("vpc-id", vpc)).await;
+        let gateways = if_permitted(if_offered(gateways))?;
         found.extend(gateways.into_iter().map(|gateway| gateway.id));
         found.extend(if_permitted(self.network_acls(vpc).await)?);
         Ok(found)
@@ -160,6 +162,18 @@ impl Describe<'_> {
         };
         let here = found.into_iter().filter(is_here);
         Ok(here.filter_map(|one| one.network_acl_id).collect())
+    }
+}
+
+/// Nothing, where AWS does not offer what is read: partitions without wavelength zones have no carrier gateways.
+pub(super) fn if_offered<T>(read: Result<Vec<T>, AwsError>) -> Result<Vec<T>, AwsError> {
+    match read {
+        Err(error)
+            if ["InvalidAction", "Unsupported", "UnsupportedOperation"].contains(&error.code()) =>
+        {
+            Ok(Vec::new())
+        }
+        read => read,
     }
 }
 

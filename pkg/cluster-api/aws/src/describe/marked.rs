@@ -3,6 +3,7 @@
 
 use aws_network::{AwsResource, Instance, NatGateway, Tags};
 
+use super::instances::if_offered;
 use super::{Describe, filter};
 use crate::call::AwsError;
 use crate::region::Region;
@@ -20,10 +21,12 @@ pub struct Marked {
 
 impl Marked {
     /// The kinds of resources that are looked for.
-    pub const KINDS: [&str; 10] = [
+    pub const KINDS: [&str; 12] = [
         "vpc",
         "subnet",
         "internet_gateway",
+        "egress_only_gateway",
+        "carrier_gateway",
         "elastic_ip",
         "nat_gateway",
         "route_table",
@@ -44,6 +47,9 @@ impl Region {
         all.take("vpc", describe.vpcs_where(has_key()).await?);
         all.take("subnet", describe.subnets(has_key()).await?);
         all.take("internet_gateway", describe.internet_gateways(has_key()).await?);
+        all.take("egress_only_gateway", describe.egress_only_gateways(Some(has_key())).await?);
+        let carriers = if_offered(describe.carrier_gateways(has_key()).await)?;
+        all.take("carrier_gateway", carriers);
         all.take("elastic_ip", describe.addresses(has_key()).await?);
         let nats = describe.nat_gateways(has_key()).await?;
         all.take("nat_gateway", nats.into_iter().filter(NatGateway::is_live));
