@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-/// The schema of a CRD, in the first of its versions.
+/// The schema of a CRD, in the version that is stored.
 pub struct Crd(Value);
 
 /// A field that decides what a controller does.
@@ -136,11 +136,16 @@ impl Crd {
     /// The CRD in this file, below the directory of the repository.
     pub fn read(file: &str) -> Self {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(file);
-        let text = std::fs::read_to_string(path).unwrap();
+        Self::parse(&std::fs::read_to_string(path).unwrap())
+    }
+
+    fn parse(text: &str) -> Self {
         // Comments may stand in a document of their own.
-        let mut all: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
+        let mut all: Vec<Value> = serde_saphyr::from_multiple(text).unwrap();
         all.retain(|it| !it.is_null());
-        Self(all[0]["spec"]["versions"][0]["schema"]["openAPIV3Schema"].take())
+        let mut versions = all[0]["spec"]["versions"].as_array_mut().unwrap().iter_mut();
+        let stored = versions.find(|version| version["storage"] == true).unwrap();
+        Self(stored["schema"]["openAPIV3Schema"].take())
     }
 
     /// The paths of all fields below the field `root` that have a value of their own. `*` stands for the fields that an
@@ -260,4 +265,20 @@ pub fn set(object: &mut Value, path: &str, value: &Value) {
         None => &mut object[first],
     };
     set(next, rest, value);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fields_of_a_crd_are_those_of_the_version_that_is_stored() {
+        let version = |field: &str, stored: bool| {
+            let spec = json!({"properties": {field: {"type": "string"}}});
+            let schema = json!({"openAPIV3Schema": {"properties": {"spec": spec}}});
+            json!({"storage": stored, "schema": schema})
+        };
+        let crd = json!({"spec": {"versions": [version("older", false), version("newer", true)]}});
+        assert_eq!(Crd::parse(&crd.to_string()).leaves("spec"), ["spec.newer".to_owned()].into());
+    }
 }
