@@ -297,11 +297,8 @@ impl<R: Tested> Member<R> {
         self.version += 1;
         let mut object = object.clone();
         object["metadata"]["resourceVersion"] = self.version.to_string().into();
-        if part == "object" {
-            object["metadata"]["uid"] = (*self.uid).into();
-        } else {
-            object["metadata"]["uid"] = part.into();
-        }
+        let uid = if part == "object" { &*self.uid } else { part };
+        object["metadata"]["uid"] = uid.into();
         self.stored.lock().insert(part, object.clone());
         let event = json!({"type": kind, "object": object});
         self.watches[part].send_modify(|log| log.push(event));
@@ -394,7 +391,14 @@ impl<R: Tested> World for Member<R> {
                     self.uid = format!("{}-next", self.uid).into();
                     self.tell(part, new, "ADDED");
                 }
-                Some(_) => self.tell(part, new, "MODIFIED"),
+                // A part that is not changed says nothing, or it would hide that another one wakes no reconcile.
+                Some(mut old) => {
+                    old["metadata"].clone_from(&new["metadata"]);
+                    if old == *new {
+                        continue;
+                    }
+                    self.tell(part, new, "MODIFIED");
+                }
             }
             sleep(S(1)).await;
         }
