@@ -35,7 +35,7 @@ pub use fleet::{Fleet, FleetCounts, FleetOptions, NodeSize, NodeTimes, manifest}
 pub use loopback::Loopback;
 pub use reply::Reply;
 pub use server::{ApiServer, client, client_of_unchanging};
-pub use store::Store;
+pub use store::{Store, merge};
 
 #[cfg(test)]
 mod tests;
