@@ -53,6 +53,8 @@ mod kubeconfig;
 mod options;
 mod ownership;
 mod plan_command;
+#[cfg(test)]
+mod tests;
 
 pub use controller::ClusterApi;
 
