@@ -151,3 +151,6 @@ fn cluster_of(secret: &Metadata) -> Option<String> {
     let name = secret.labels.get(CLUSTER_NAME_LABEL)?;
     Some(format!("{namespace}/{name}"))
 }
+
+#[cfg(test)]
+mod tests;
