@@ -156,23 +156,25 @@ impl Crd {
         found
     }
 
-    /// Asserts that each field below `root` is in one place of two: among the fields of a table, whose paths begin with
-    /// `object`, or below an exception. The fields below exceptions, with a value of each.
+    /// Asserts that each field below one of `roots` is in one place of two: among the fields of a table, whose paths begin
+    /// with `object`, or below an exception. The fields below exceptions, with a value of each.
     ///
     /// # Panics
     /// A field is in neither or in both places, or an exception or a field of the table is not in the CRD.
     pub fn is_complete(
         &self,
-        root: &str,
+        roots: &[&str],
         object: &str,
         table: &[Field],
         exceptions: &[(&str, &str)],
     ) -> Vec<(String, Value)> {
         let path =
             |field: &Field| field.path.strip_prefix(object)?.strip_prefix('.').map(str::to_owned);
-        let is_of_root = |path: &String| root.is_empty() || path.starts_with(&format!("{root}."));
-        let known: BTreeSet<_> = table.iter().filter_map(path).filter(is_of_root).collect();
-        let all = self.leaves(root);
+        let is_of_roots = |path: &String| {
+            roots.iter().any(|root| root.is_empty() || path.starts_with(&format!("{root}.")))
+        };
+        let known: BTreeSet<_> = table.iter().filter_map(path).filter(is_of_roots).collect();
+        let all: BTreeSet<_> = roots.iter().flat_map(|root| self.leaves(root)).collect();
         let is_below = |leaf: &str, place: &str| {
             let rest = leaf.strip_prefix(place);
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[', '{']))

@@ -54,11 +54,11 @@ fn a_field_of_a_kubefed_cluster_or_config_that_is_changed_or_reverted_leaves_no_
         Field::new("config.spec.clusterHealthCheck.successThreshold", 2, 4).refuses(-1),
     ];
     let cluster = Crd::read("config/crd/core.kubefed.io_kubefedclusters.yaml");
-    let mut others = cluster.is_complete("spec", "object", &fields, &[]);
+    let mut others = cluster.is_complete(&["spec"], "object", &fields, &[]);
     let config = Crd::read("config/crd/core.kubefed.io_kubefedconfigs.yaml");
     let of_federation = "settings of the federation, which only KubeFed reads";
     let exceptions = [("spec.*", of_federation), ("spec.clusterHealthCheck.*", of_federation)];
-    others.extend(config.is_complete("spec", "config", &fields, &exceptions));
+    others.extend(config.is_complete(&["spec"], "config", &fields, &exceptions));
     follows::<KubeFed>(&kubefed(), &fields, others);
 }
 
@@ -157,7 +157,7 @@ fn a_field_of_a_tke_cluster_or_credential_that_is_changed_or_reverted_leaves_no_
         ["spec.*", "spec.clusterCredentialRef.*", "spec.addresses[].*"].map(|it| (it, OF_OTHERS)),
     );
     let cluster = Crd::read("config/crd/platform.tkestack.io_clusters.yaml");
-    let mut others = cluster.is_complete("spec", "object", &fields, &exceptions);
+    let mut others = cluster.is_complete(&["spec"], "object", &fields, &exceptions);
     let never = "a key that is not ours to use: rule:secrets-are-never-shown";
     let mut exceptions: Vec<_> = [
         "etcdCACert",
@@ -174,7 +174,7 @@ fn a_field_of_a_tke_cluster_or_credential_that_is_changed_or_reverted_leaves_no_
     exceptions.extend(["apiVersion", "kind", "metadata"].map(|it| (it, "of every object")));
     let credential = Crd::read("config/crd/platform.tkestack.io_clustercredentials.yaml");
     let of_each_object = ["apiVersion", "kind", "metadata"].map(|it| format!("credential.{it}"));
-    let kept = credential.is_complete("", "credential", &fields, &exceptions).into_iter();
+    let kept = credential.is_complete(&[""], "credential", &fields, &exceptions).into_iter();
     // Without a name and a namespace a reference to a Secret is wrong.
     let is_alone =
         |path: &String| !of_each_object.contains(path) && path != "credential.secretRef.*";
@@ -182,18 +182,75 @@ fn a_field_of_a_tke_cluster_or_credential_that_is_changed_or_reverted_leaves_no_
     follows::<Tke>(&tke(), &fields, others);
 }
 
+/// The fields of a ClusterProfile, as its schema has them.
+fn of_profile() -> Vec<Field> {
+    let at =
+        |rest: &str| -> &'static str { format!("object.status.accessProviders[].{rest}").leak() };
+    let config = at("cluster.extensions[].extension");
+    let extension =
+        |name: &str, secret: &str| json!([{"name": name, "extension": {"clusterName": secret}}]);
+    let exec = "client.authentication.k8s.io/exec";
+    let none = || Value::Null;
+    vec![
+        Field::new("object.spec.clusterManager.name", "infra-controller-manager", none())
+            .replaced(),
+        Field::new(at("name"), "kubeconfig-secretreader", none())
+            .given(config, json!({"clusterName": "s", "name": "s-1", "key": "value"}))
+            .refuses("unknown"),
+        Field::new(at("cluster.server"), "https://10.0.0.2", "https://10.0.0.3:6443")
+            .refuses("ftp://10.0.0.4"),
+        Field::new(at("cluster.tls-server-name"), "two.example.org", "three.example.org")
+            .refuses("no name"),
+        Field::new(at("cluster.insecure-skip-tls-verify"), true, none()),
+        Field::new(at("cluster.certificate-authority"), none(), none()).refuses("/etc/ca.crt"),
+        Field::new(at("cluster.certificate-authority-data"), authority("one"), authority("two"))
+            .refuses("%"),
+        Field::new(at("cluster.proxy-url"), "http://10.1.0.1:3128", "socks5://10.1.0.2:1080")
+            .refuses("ftp://10.1.0.3"),
+        Field::new(at("cluster.extensions"), extension(exec, "s-2"), extension(exec, "s-3"))
+            .refuses(extension("another", "s-2")),
+        Field::new(at("cluster.extensions[].name"), none(), none()).refuses("another"),
+        Field::new(config, json!({"clusterName": "s-2"}), json!({"clusterName": "s-3"}))
+            .refuses(json!({})),
+    ]
+}
+
+/// What the extension of an access provider with a kubeconfig says, which has no schema.
+fn of_kubeconfig() -> Vec<Field> {
+    let at =
+        |rest: &str| -> &'static str { format!("object.status.accessProviders[].{rest}").leak() };
+    let config = |rest: &str| at(&format!("cluster.extensions[].extension.{rest}"));
+    let none = || Value::Null;
+    let fields = [
+        Field::new(config("name"), "s-2", "s-3").refuses("No Name"),
+        Field::new(config("key"), none(), none()).refuses("ca.crt"),
+        Field::new(config("context"), none(), none()).refuses("two"),
+        Field::new(config("namespace"), none(), none()).refuses("other"),
+    ];
+    let kubeconfig = json!({"name": "s-1", "key": "value"});
+    fields
+        .map(|it| {
+            let it = it.given(at("name"), "kubeconfig-secretreader");
+            it.given(at("cluster.extensions[].extension"), kubeconfig.clone())
+        })
+        .into()
+}
+
 #[test]
 fn a_field_of_a_cluster_profile_that_is_changed_or_reverted_leaves_no_trace() {
     let objects = json!({"object": crate::cluster_profile::testing::sent(|_| {})});
-    let at = "object.status.accessProviders[].cluster.server";
-    let fields = [
-        Field::new("object.spec.clusterManager.name", "infra-controller-manager", Value::Null)
-            .replaced(),
-        Field::new(at, "https://10.0.0.2", "https://10.0.0.3:6443").refuses("ftp://10.0.0.4"),
+    let fields = of_profile();
+    let exceptions = [
+        ("spec.displayName", OF_PEOPLE),
+        (
+            "status.accessProviders[].cluster.disable-compression",
+            "no answer to a probe is compressed",
+        ),
     ];
     let profile = Crd::read("tests/cluster-inventory-api/clusterprofiles.yaml");
-    let others = profile.is_complete("spec", "object", &fields, &[("spec.displayName", OF_PEOPLE)]);
-    follows::<ClusterProfiles>(&objects, &fields, others);
+    let roots = ["spec", "status.accessProviders[]"];
+    let others = profile.is_complete(&roots, "object", &fields, &exceptions);
+    follows::<ClusterProfiles>(&objects, &[fields, of_kubeconfig()].concat(), others);
 }
 
 #[test]
@@ -210,6 +267,6 @@ fn a_field_of_a_cluster_of_cluster_api_that_is_changed_or_reverted_leaves_no_tra
     let exceptions = exceptions.map(|name| format!("spec.{name}"));
     let exceptions: Vec<_> = exceptions.iter().map(|it| (&**it, of_core)).collect();
     let cluster = Crd::read("config/crd/cluster.x-k8s.io_clusters.yaml");
-    let others = cluster.is_complete("spec", "object", &fields, &exceptions);
+    let others = cluster.is_complete(&["spec"], "object", &fields, &exceptions);
     follows::<ClusterApi>(&objects, &fields, others);
 }
