@@ -43,9 +43,7 @@ impl Store {
 
     /// Keeps an object at a path, like another client; returns its version.
     pub fn put(&self, path: &str, object: Value) -> Value {
-        let mut objects = self.0.lock();
-        objects.keep(path, object);
-        version(&objects.by_path[path])
+        version(&self.0.lock().keep(path, object))
     }
 
     /// Deletes every object of this name, like another client.
@@ -84,10 +82,10 @@ impl Objects {
                 if self.by_path.contains_key(&path) {
                     return Reply::failure(409, "AlreadyExists");
                 }
-                self.keep(&path, object)
+                Reply::Json(200, self.keep(&path, object))
             }
             (Method::PUT, Some(object)) if version(&object) == version(&asked.json()) => {
-                self.keep(path, asked.json())
+                Reply::Json(200, self.keep(path, asked.json()))
             }
             (Method::PUT, Some(_)) => Reply::failure(409, "Conflict"),
             (Method::PATCH, _) => self.patch(path, &asked.json()),
@@ -150,10 +148,16 @@ impl Objects {
             Some(status) => new["status"] = status.clone(),
             None => drop(new.as_object_mut().unwrap().remove("status")),
         }
-        if new == known { Reply::Json(200, known) } else { self.keep(path, new) }
+        Reply::Json(200, if new == known { known } else { self.keep(path, new) })
     }
 
-    fn keep(&mut self, path: &str, mut object: Value) -> Reply {
+    /// An object that is being deleted goes with its last finalizer.
+    fn keep(&mut self, path: &str, mut object: Value) -> Value {
+        let metadata = &object["metadata"];
+        let is_held = metadata["finalizers"].as_array().is_some_and(|all| !all.is_empty());
+        if !metadata["deletionTimestamp"].is_null() && !is_held {
+            return self.delete(path);
+        }
         self.version += 1;
         let known = self.by_path.get(path);
         let kind = if known.is_some() { "MODIFIED" } else { "ADDED" };
@@ -164,7 +168,7 @@ impl Objects {
         }
         self.show(path, kind, &object);
         self.by_path.insert(path.to_owned(), object.clone());
-        Reply::Json(200, object)
+        object
     }
 
     fn delete(&mut self, path: &str) -> Value {
