@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use api_server_double::fields::{Crd, End, Field, World, play, set};
-use api_server_double::{ApiServer, Asked, Reply};
+use api_server_double::{ApiServer, Asked, Reply, merge};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures::stream::{StreamExt as _, unfold};
@@ -49,76 +49,10 @@ use crate::testing::informer_of;
 use crate::tke::credentials::Fetch;
 use crate::tke::{SummaryMetrics, Tke};
 
+mod flavours;
 mod table;
 
-/// A flavour of this test.
-trait Tested: Resolve {
-    fn make(scene: &Scene) -> Self;
-
-    /// Reads credential objects, where the flavour has some.
-    fn reader(_: kube::Client) -> Option<CredentialReader<Self>> {
-        None
-    }
-
-    /// Follows the KubeFedConfig.
-    fn follow(
-        _: &Arc<Self>,
-        _: &Informer<Object<KubeFedConfig>>,
-        _: &Pipeline<Self>,
-    ) -> Option<Subscription<Object<KubeFedConfig>>> {
-        None
-    }
-}
-
-impl Tested for KubeFed {
-    fn make(_: &Scene) -> Self {
-        let (policy, namespace) = (policy(), None);
-        let options = KubeFedOptions { namespace, config: None, policy, zones: true };
-        Self::new(options, false, shared_prober(), None)
-    }
-
-    fn follow(
-        flavour: &Arc<Self>,
-        configs: &Informer<Object<KubeFedConfig>>,
-        pipeline: &Pipeline<Self>,
-    ) -> Option<Subscription<Object<KubeFedConfig>>> {
-        let Pipeline { queue, objects, recorder, .. } = pipeline;
-        Some(crate::kubefed::on_config(configs, queue, objects, flavour, recorder))
-    }
-}
-
-impl Tested for Tke {
-    fn make(_: &Scene) -> Self {
-        let options = crate::tke::testing::options(&[("tke-insecure-when-no-ca", "true")]);
-        let options = TkeOptions { secret_namespace: None, policy: policy(), ..options };
-        let metrics = SummaryMetrics::new(&Metrics::new(), true).unwrap();
-        Self::new(options, shared_prober(), metrics)
-    }
-
-    fn reader(client: kube::Client) -> Option<CredentialReader<Self>> {
-        Some(Box::new(Fetch::new(client)))
-    }
-}
-
-impl Tested for ClusterProfiles {
-    fn make(scene: &Scene) -> Self {
-        Conforming::make(scene)
-    }
-}
-
-impl Tested for ClusterApi {
-    fn make(scene: &Scene) -> Self {
-        Conforming::make(scene)
-    }
-}
-
-/// The authorities of the system are read once.
-fn shared_prober() -> Arc<probe::Prober> {
-    thread_local! {
-        static PROBER: Arc<probe::Prober> = Arc::new(prober());
-    }
-    PROBER.with(Arc::clone)
-}
+use flavours::Tested;
 
 thread_local! {
     /// By UID: what the client of the prober is made of that is in use.
@@ -144,7 +78,6 @@ struct Member<R: Tested> {
     stored: Arc<Mutex<HashMap<&'static str, Value>>>,
     /// The status of the member that was applied.
     applied: Value,
-    schema_is_ours: bool,
     uid: Arc<str>,
     version: u64,
     watches: HashMap<&'static str, Log>,
@@ -282,7 +215,6 @@ impl<R: Tested> Member<R> {
             pipeline,
             stored,
             applied: json!({}),
-            schema_is_ours,
             uid,
             version: 10,
             watches,
@@ -299,6 +231,9 @@ impl<R: Tested> Member<R> {
         object["metadata"]["resourceVersion"] = self.version.to_string().into();
         let uid = if part == "object" { &*self.uid } else { part };
         object["metadata"]["uid"] = uid.into();
+        if part == "object" {
+            add_fields_of_others(&mut object);
+        }
         self.stored.lock().insert(part, object.clone());
         let event = json!({"type": kind, "object": object});
         self.watches[part].send_modify(|log| log.push(event));
@@ -314,13 +249,14 @@ impl<R: Tested> Member<R> {
     fn take_in(&mut self, object: &Value) {
         let kind = self.pipeline.flavour.resource();
         let Some(sent) = self.scene.api.sent(kind, &Self::key(object)) else { return };
-        let spec = sent.get("spec").unwrap_or(&object["spec"]);
-        assert_eq!(spec.to_string(), object["spec"].to_string(), "a write changes the spec");
         if sent["metadata"]["uid"].as_str().is_some_and(|uid| *uid != *self.uid) {
             return;
         }
+        // Unlike a merge patch it names the kind.
+        let is_applied = sent.get("kind").is_some();
+        leaves_others(&sent, &self.stored.lock()["object"], is_applied);
         // A write by server-side apply has all fields of ours, any other the fields that it changes.
-        let mut now = if self.schema_is_ours { json!({}) } else { self.applied.clone() };
+        let mut now = if is_applied { json!({}) } else { self.applied.clone() };
         for (name, value) in sent["status"].as_object().into_iter().flatten() {
             now[name] = value.clone();
         }
@@ -360,6 +296,50 @@ impl<R: Tested> Member<R> {
         reports.extend(news.into_iter().filter(|reason| reason == "InvalidHealthCheck"));
         End { effects, reports }
     }
+}
+
+/// Labels, annotations, finalizers and parts of the status that no flavour knows.
+pub(crate) fn add_fields_of_others(object: &mut Value) {
+    let (kept, time) = (json!({"others.example.org/key": "kept"}), "2026-01-01T00:00:00Z");
+    let others = json!({
+        "metadata": {"labels": kept, "annotations": kept, "finalizers": ["others.example.org/kept"]},
+        "status": {"ofOthers": {"list": [{"kept": 1}]}},
+    });
+    merge(object, &others);
+    let condition = json!({
+        "type": OTHERS, "status": "Unknown", "reason": "Kept", "message": "kept",
+        "lastTransitionTime": time, "lastProbeTime": time, "ofOthers": "kept",
+    });
+    match object["status"]["conditions"].as_array_mut() {
+        Some(all) if all.iter().any(|it| it["type"] == OTHERS) => {}
+        Some(all) => all.push(condition),
+        None => object["status"]["conditions"] = json!([condition]),
+    }
+}
+
+/// The type of a condition of others.
+const OTHERS: &str = "others.example.org/Kept";
+
+/// Asserts that a write changes nothing but fields of ours. Server-side apply leaves what it does not name, in lists of
+/// conditions too; a merge patch replaces a list.
+pub(crate) fn leaves_others(sent: &Value, stored: &Value, is_applied: bool) {
+    let mut after = stored.clone();
+    merge(&mut after, sent);
+    let of_others = |object: &Value| {
+        let mut object = object.clone();
+        let status = object["status"].as_object_mut().unwrap();
+        status.retain(|name, _| name == "ofOthers" || name == "accessProviders");
+        object["metadata"]["resourceVersion"].take();
+        object
+    };
+    assert_eq!(of_others(&after), of_others(stored), "a write changes fields of others");
+    let conditions = |object: &Value| {
+        let all = object["status"]["conditions"].as_array().into_iter().flatten();
+        all.filter(|it| it["type"] == OTHERS).cloned().collect::<Vec<_>>()
+    };
+    let kept = if is_applied { Vec::new() } else { conditions(stored) };
+    let found = if is_applied { conditions(sent) } else { conditions(&after) };
+    assert_eq!(found, kept, "a write changes a condition of others");
 }
 
 /// Takes away what alone is no reason for a write: times and messages.
@@ -407,7 +387,13 @@ impl<R: Tested> World for Member<R> {
             self.take_in(&object);
         }
         sleep(S(1)).await;
-        self.end(&object, told)
+        // The heartbeat says the same again; ten probes say nothing.
+        let (end, written) = (self.end(&object, told), self.scene.api.writes());
+        sleep(S(100)).await;
+        self.take_in(&object);
+        assert!(self.scene.api.writes() <= written + 1, "written again at rest");
+        assert_eq!(self.end(&object, told), end, "not at rest");
+        end
     }
 }
 
