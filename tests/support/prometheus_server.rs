@@ -33,13 +33,14 @@ const ONLY_WHAT_IS_WRONG: [&str; 5] =
 
 /// How names begin, and what promtool says of them: kube-controller-manager and KubeFed named them so, or their label,
 /// or it takes a word for a type.
-const NAMED_SO: [(&str, &str); 6] = [
+const NAMED_SO: [(&str, &str); 7] = [
     ("authentication_attempts ", "_total"),
     ("clusterhealth_summary_", "'summary'"),
     ("joined_cluster_total ", "_total"),
     ("kubefedcluster_total ", "_total"),
     ("node_ipam_controller_", "camelCase"),
     ("node_ipam_pool_", "camelCase"),
+    ("node_ipam_servable_nodes ", "camelCase"),
 ];
 
 /// A running Prometheus, which ends when this is dropped.

@@ -1,7 +1,8 @@
 //! The dashboard of cluster-health on a real Prometheus, with members of both flavours in every state.
 
 use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
 use kube::Api;
 use kube::api::PostParams;
@@ -45,6 +46,18 @@ fn members(hub: &Kubectl, member: &ControlPlane, token: &str) {
             "metadata": {"name": "cls-tke"}, "spec": {"tenantID": "t", "type": "Imported",
                 "addresses": [address("Real", port), address("Real", 9)]}}),
     ]);
+    // The record of two whole days, from which the process that is the next owner goes on.
+    let days = URL_SAFE_NO_PAD.encode([0, 0, 0x80, 0xa3, 5, 0, 0x80, 0xa3, 5, 0]);
+    let record = format!("v1.{}.{days}", Timestamp::now().as_second() / 86_400);
+    let well = format!("kubefedcluster well -n {FEDERATION}");
+    hub.patch_status(&well, &json!({"conditions": [], "availability": record}));
+}
+
+/// Creates the document of one check, which fails in a member without a ready Node.
+fn failing_check(hub: &Kubectl) {
+    let text = "checks: [{name: NodesUp, interval: 30s, nodesReady: {minRatio: 0.5}}]";
+    hub.create(&json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"checks.yaml": text},
+        "metadata": {"name": "checks", "namespace": FEDERATION}}));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -57,12 +70,15 @@ async fn every_panel_of_the_dashboard_has_data_on_a_real_prometheus() {
     let nodes = Api::<Node>::all(member.client().await);
     nodes.create(&PostParams::default(), &node).await.unwrap();
     members(&hub, &member, &account.token);
+    failing_check(&hub);
     let kubeconfig = hub.plane.kubeconfig("watcher", &[ADMIN_GROUP]).unwrap();
     let start = |args: &[&str]| {
         Process::with_kubeconfig(&kubeconfig)
             .args(["--controllers=cluster-health-controller", "--leader-elect=false"])
             .args(["--cluster-health-period=1s", "--cluster-health-timeout=900ms"])
             .args(["--cluster-health-confirm-interval=1s", "--cluster-health-summary-interval=1s"])
+            .args(["--cluster-health-objective=99.9"])
+            .args([format!("--cluster-health-checks-config={FEDERATION}/checks")])
             .args(args.iter().copied())
             .start()
     };
@@ -74,6 +90,8 @@ async fn every_panel_of_the_dashboard_has_data_on_a_real_prometheus() {
         let turning = [("cluster", "turning")];
         process.until_metric("clusterhealth_cluster_ready", &turning, |it| it == 0.0).await;
     }
+    let check = [("cluster", "well"), ("check", "NodesUp")];
+    watching.until_metric("clusterhealth_check_status", &check, |it| it == 0.0).await;
     let right = json!({"stringData": {"token": account.token}});
     hub.patch(&format!("secret other -n {FEDERATION}"), "merge", &right);
     prometheus.shows("cluster-health").await;
