@@ -78,8 +78,13 @@ fn crossing(Servable { object, nodes, scarcest, .. }: &Servable) -> Crossing {
                  delete Nodes, or add a range"
             ),
         ),
-        1 => (HAS_ROOM, format!("One more Node can get a pod CIDR of {pools}")),
-        nodes => (HAS_ROOM, format!("{nodes} more Nodes can get a pod CIDR of {pools}")),
+        1 => {
+            (HAS_ROOM, format!("There is room again: one more Node can get a pod CIDR of {pools}"))
+        }
+        nodes => (
+            HAS_ROOM,
+            format!("There is room again: {nodes} more Nodes can get a pod CIDR of {pools}"),
+        ),
     };
     (object.clone(), reason, message)
 }

@@ -301,7 +301,9 @@ impl<N: CachedNode> Proving<'_, N> {
                         let (status, node) = (answer.status.as_u16(), &*node.name);
                         info!(
                             logger = LOGGER,
-                            node, status, "The API server refused the annotation of the new leader"
+                            node,
+                            status,
+                            "Nodes are listed: the API server refused the annotation that proves the warm cache"
                         );
                         return Err(Cold::Refused);
                     }

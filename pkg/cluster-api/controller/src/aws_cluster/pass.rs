@@ -143,7 +143,7 @@ impl PassHooks for Here<'_> {
         match noted.and_then(|_| stored).await {
             Ok(_) => true,
             Err(error) => {
-                tracing::warn!(%error, "Cannot write the AWSCluster status; AWS creations paused until it can be written");
+                tracing::warn!(%error, "Cannot write the AWSCluster status; nothing is created on AWS until it can be written");
                 false
             }
         }

@@ -207,7 +207,7 @@ impl Clusters {
         }
         let initialized = |it: &Object<Cluster>| it.status.control_plane_was_initialized();
         if initialized(after) && !initialized(before) {
-            let message = "a Machine of the control plane has a Node";
+            let message = "the control plane is initialized: one of its Machines has a Node";
             self.event(after, EventType::Normal, "ControlPlaneInitialized", message);
         }
     }

@@ -180,7 +180,7 @@ pub(crate) async fn sweep(clusters: Arc<ClusterRegistry>, stop: CancellationToke
 fn look_at_contained(member: &Arc<MemberCluster>, clusters: &Arc<ClusterRegistry>) {
     if let Err(panic) = contain_call(|| look_at(member, clusters)) {
         let cluster = &*member.cluster.key;
-        error!(cluster, %panic, "The search for members without a probe panicked; it continues with the next member");
+        error!(cluster, %panic, "Looking for members without a probe panicked at this one; going on with the next");
     }
 }
 
@@ -192,7 +192,7 @@ fn look_at(member: &Arc<MemberCluster>, clusters: &Arc<ClusterRegistry>) {
     let now = now();
     if let Some(task) = member.replace_if_stuck(now.monotonic) {
         let cluster = &*member.cluster.key;
-        warn!(cluster, "The task of a member completed no probe for two rounds; replacing it");
+        warn!(cluster, "No probe of the member ended for two periods; restarting its task");
         clusters.counters.restarted("watchdog");
         start(member, clusters, task);
     }

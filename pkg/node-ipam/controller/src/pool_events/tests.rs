@@ -25,9 +25,13 @@ fn each_crossing_is_reported_once_with_what_can_be_done() {
         crossings.into_iter().map(|(_, reason, message)| (reason, message)).collect::<Vec<_>>()
     };
     assert_eq!(look(0), [], "the process before has reported it");
-    let room =
-        |text: &str| vec![(HAS_ROOM, format!("{text} can get a pod CIDR of the cluster CIDRs"))];
-    assert_eq!(look(1), room("One more Node"));
+    let room = |text: &str| {
+        vec![(
+            HAS_ROOM,
+            format!("There is room again: {text} can get a pod CIDR of the cluster CIDRs"),
+        )]
+    };
+    assert_eq!(look(1), room("one more Node"));
     assert_eq!(look(5), []);
     let full = "No further Node can get a pod CIDR of the cluster CIDRs: all blocks of 10.0.0.0/24, \
                 10.9.0.0/24 are in use; delete Nodes, or add a range";
@@ -112,7 +116,10 @@ async fn a_pool_that_becomes_full_is_reported_within_five_seconds_and_once() {
     assert_eq!(told(5).await, [FULL, HAS_ROOM]);
     let event = server.asked().last().unwrap().json();
     assert_eq!(event["involvedObject"]["kind"], "Lease");
-    assert_eq!(event["message"], "7 more Nodes can get a pod CIDR of the cluster CIDRs");
+    assert_eq!(
+        event["message"],
+        "There is room again: 7 more Nodes can get a pod CIDR of the cluster CIDRs"
+    );
     stop.cancel();
     assert!(task.await.unwrap().is_ok());
 }
