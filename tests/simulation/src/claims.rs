@@ -9,6 +9,16 @@ use serde_json::Value;
 use crate::call::Call;
 use crate::store::{Key, Store};
 
+/// Range of the cluster CIDR, or of the ClusterCIDR of Nodes without a label.
+pub(crate) const DEFAULT: &str = "10.0.0.0/25";
+/// Range of the ClusterCIDR of the labelled Node.
+pub(crate) const SECOND: &str = "10.0.1.0/26";
+
+/// The range that a block lies in.
+pub(crate) fn range_of(block: IpNet) -> Option<&'static str> {
+    [DEFAULT, SECOND].into_iter().find(|it| cidr::parse(it).is_ok_and(|it| it.contains(&block)))
+}
+
 /// A PATCH of pod CIDRs that the server may yet apply.
 #[derive(Clone, Debug)]
 pub(crate) struct Sent {
@@ -175,8 +185,8 @@ impl Claims {
         self.terms.len()
     }
 
-    /// No two live Nodes have the same addresses, or may get them (C1).
-    pub(crate) fn judge(&self, store: &Store) -> Verdict {
+    /// The blocks that live Nodes have or may get, by UID, and a text that says so.
+    fn held<'a>(&'a self, store: &'a Store) -> Vec<(&'a str, String, IpNet)> {
         let mut held: Vec<(&str, String, IpNet)> = Vec::new();
         for node in store.list("nodes", "", store.revision()) {
             let uid = node["metadata"]["uid"].as_str().unwrap_or_default();
@@ -191,6 +201,28 @@ impl Claims {
             let cidrs = sent.cidrs.iter().filter(|_| may_apply);
             held.extend(cidrs.map(|cidr| (&*sent.uid, says(), *cidr)));
         }
+        held
+    }
+
+    /// No ClusterCIDR has gone since a version of which a live Node has a block, or may get one (C2).
+    pub(crate) fn judge_gone(&self, store: &Store, since: u64) -> Verdict {
+        let changes = store.changes_after(since).iter();
+        let gone = changes.filter(|it| it.key.resource == "clustercidrs" && it.after.is_none());
+        for (name, before) in gone.filter_map(|it| Some((&it.key.name, it.before.as_ref()?))) {
+            let ranges = ["ipv4", "ipv6"].map(|family| before["spec"][family].as_str());
+            let ranges: Vec<_> =
+                ranges.into_iter().flatten().filter_map(|it| cidr::parse(it).ok()).collect();
+            let held = self.held(store);
+            if let Some((_, says, cidr)) = held.iter().find(|(.., it)| overlaps(*it, &ranges)) {
+                return Err(format!("C2: ClusterCIDR {name} is gone, and {says} {cidr}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// No two live Nodes have the same addresses, or may get them (C1).
+    pub(crate) fn judge(&self, store: &Store) -> Verdict {
+        let held = self.held(store);
         for (nth, (uid, says, cidr)) in held.iter().enumerate() {
             for (other, also, overlapping) in &held[..nth] {
                 let pair = |one: &str, two: &str| (one.to_owned(), two.to_owned());

@@ -2,7 +2,6 @@
 //! which a process may restart on an old view, crash at a write, or miss what happened between two events. The end of
 //! each must be that of the first.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use http::Method;
@@ -10,7 +9,8 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
 use crate::Report;
-use crate::call::Call;
+use crate::call::{Call, Target};
+use crate::claims::{DEFAULT, SECOND, cidrs, range_of};
 use crate::life::{name_of, node_of};
 use crate::members::CRDS;
 use crate::plan::{MOMENTS, Moment, Plan, Script};
@@ -66,10 +66,8 @@ pub struct Record {
     writes_of_scenario: u64,
     /// Version, kind, name and time of each change of a watched kind.
     pub changes: Vec<(u64, &'static str, String, Duration)>,
-    /// Whether the process crashed, or a watch found what it had not shown forgotten.
+    /// Whether the process crashed, a watch found what it had not shown forgotten, or a frozen API server was asked.
     has_happened: bool,
-    /// How many objects of each kind processes created and deleted, but Events and Leases.
-    pub made: BTreeMap<String, u64>,
     /// The objects at the end, without times, versions and UIDs.
     pub end: Vec<Value>,
 }
@@ -89,7 +87,7 @@ enum Edit {
     Rotate(usize),
     RemoveMember(usize),
     AddMember(usize),
-    /// A ClusterCIDR for [`SELECTED`] alone, if blocks come from ClusterCIDRs.
+    /// The only ClusterCIDR for [`SELECTED`], if blocks come from ClusterCIDRs.
     AddClusterCidr,
     RemoveClusterCidr,
     /// The leader ends, and releases its lease.
@@ -97,6 +95,8 @@ enum Edit {
 }
 
 const CLUSTER_CIDRS: &str = "/apis/networking.x-k8s.io/v1/clustercidrs";
+/// The label by which a ClusterCIDR selects a Node.
+const LABEL: &str = "pool";
 
 /// The Node with a finalizer.
 const FINALIZED: u64 = 3;
@@ -175,7 +175,17 @@ impl State {
         if self.plan.has_cluster_cidrs {
             let crd = json!({"metadata": {"name": "clustercidrs.networking.x-k8s.io"}});
             self.edit_at(Method::POST, CRDS.to_owned(), &crd);
+            // The one that the program would make would serve each Node.
+            self.add_cluster_cidr("default-cluster-cidr", DEFAULT, "DoesNotExist");
         }
+    }
+
+    fn add_cluster_cidr(&mut self, name: &str, range: &str, operator: &str) {
+        let label = json!({"key": LABEL, "operator": operator});
+        let selector = json!({"nodeSelectorTerms": [{"matchExpressions": [label]}]});
+        let spec = json!({"ipv4": range, "perNodeHostBits": 4, "nodeSelector": selector});
+        let object = json!({"metadata": {"name": name}, "spec": spec});
+        self.edit_at(Method::POST, CLUSTER_CIDRS.to_owned(), &object);
     }
 
     /// A Node joins; of a script one has a finalizer, and one a label.
@@ -185,7 +195,7 @@ impl State {
             object["metadata"]["finalizers"] = json!(["example.com/drain"]);
         }
         if node == SELECTED && self.plan.script.is_some() {
-            object["metadata"]["labels"] = json!({"pool": "second"});
+            object["metadata"]["labels"] = json!({LABEL: "second"});
         }
         self.edit(Method::POST, &object);
     }
@@ -215,15 +225,7 @@ impl State {
             Edit::RemoveMember(member) => self.remove_member(member),
             Edit::AddMember(member) => self.add_member(member),
             Edit::AddClusterCidr | Edit::RemoveClusterCidr if !self.plan.has_cluster_cidrs => {}
-            Edit::AddClusterCidr => {
-                let label = json!({"key": "pool", "operator": "Exists"});
-                let selector = json!({"nodeSelectorTerms": [{"matchExpressions": [label]}]});
-                let spec = json!({
-                    "ipv4": "10.0.1.0/26", "perNodeHostBits": 4, "nodeSelector": selector
-                });
-                let object = json!({"metadata": {"name": "second"}, "spec": spec});
-                self.edit_at(Method::POST, CLUSTER_CIDRS.to_owned(), &object);
-            }
+            Edit::AddClusterCidr => self.add_cluster_cidr("second", SECOND, "Exists"),
             Edit::RemoveClusterCidr => {
                 self.edit_at(Method::DELETE, format!("{CLUSTER_CIDRS}/second"), &Value::Null);
             }
@@ -280,14 +282,18 @@ impl State {
         self.record.has_happened |= self.has_held;
     }
 
-    /// A write of a process was carried out.
-    pub(crate) fn made_in_script(&mut self, call: &Call) {
-        let Some(target) = call.target().filter(|_| self.plan.script.is_some()) else { return };
-        let is_counted = !matches!(target.kind.resource, "events" | "leases");
-        if is_counted && matches!(call.method, Method::POST | Method::DELETE) {
-            let what = format!("{} {}", call.method, target.kind.resource);
-            *self.record.made.entry(what).or_default() += 1;
-        }
+    /// A request of a process comes to an API server. In [`Script::Stale`] it is kept whether a frozen one was asked for
+    /// a list that differs from that in its cache.
+    pub(crate) fn arrives_in_script(&mut self, front: usize, call: &Call) {
+        let Some(Script::Stale(frozen)) = self.plan.script else { return };
+        let is_list = |it: &Target| call.method == Method::GET && it.key.name.is_empty();
+        let is_first = matches!(call.parameter("resourceVersion"), "" | "0");
+        let is_frozen =
+            self.elapsed() >= Duration::from_secs(LAST.0) && self.shown(front) == frozen;
+        let target = call.target().filter(|it| is_first && is_frozen && is_list(it));
+        let Some(target) = target else { return };
+        let list = |at| self.store.list(target.kind.resource, &target.key.namespace, at);
+        self.record.has_happened |= list(frozen) != list(self.store.revision());
     }
 
     /// Keeps what is compared at the end.
@@ -295,6 +301,7 @@ impl State {
         if self.plan.script.is_none() {
             return;
         }
+        self.judge_pools();
         let watched = |it: &&Change| WATCHED.contains(&it.key.resource);
         let changes = self.store.changes_after(0).iter().filter(watched);
         let changes = changes.map(|it| {
@@ -312,6 +319,27 @@ impl State {
         }
         self.record.end = end;
     }
+
+    /// The blocks of each Node lie in the range that is for it.
+    fn judge_pools(&mut self) {
+        let is_selected = |node: &Value| node["metadata"]["labels"][LABEL].is_string();
+        let has_cluster_cidrs = self.plan.has_cluster_cidrs;
+        let wrong = self.nodes().into_iter().find_map(|node| {
+            let range = if has_cluster_cidrs && is_selected(node) { SECOND } else { DEFAULT };
+            let block = cidrs(node).into_iter().find(|it| range_of(*it) != Some(range))?;
+            let name = node["metadata"]["name"].as_str().unwrap_or_default();
+            Some(format!("{name} has {block}, and {range} is for it"))
+        });
+        if let Some(wrong) = wrong {
+            self.violate(wrong);
+        }
+    }
+}
+
+/// What is compared of a pod CIDR: its length and the range that it lies in.
+fn place(text: &str) -> String {
+    let Ok(block) = cidr::parse(text) else { return text.to_owned() };
+    format!("/{} of {}", block.prefix_len(), range_of(block).unwrap_or(text))
 }
 
 impl Process {
@@ -335,11 +363,10 @@ fn without_accidents(mut object: Value) -> Value {
     // Which of the free pod CIDRs a Node gets depends on when it gets one.
     let is_foreign = object["metadata"]["name"] == *name_of(FOREIGN.0);
     if let Some(spec) = object["spec"].as_object_mut().filter(|_| !is_foreign) {
-        let length =
-            |it: &Value| it.as_str().and_then(|it| it.split('/').nth(1)).map(str::to_owned);
-        let all = spec.get("podCIDRs").and_then(Value::as_array).cloned().unwrap_or_default();
-        if spec.remove("podCIDR").is_some() {
-            spec.insert("podCIDRs".to_owned(), all.iter().map(length).collect());
+        let all = spec.get_mut("podCIDRs").and_then(Value::as_array_mut).into_iter().flatten();
+        all.for_each(|it| *it = place(it.as_str().unwrap_or_default()).into());
+        if let Some(first) = spec.get_mut("podCIDR") {
+            *first = place(first.as_str().unwrap_or_default()).into();
         }
     }
     object
@@ -404,12 +431,8 @@ pub fn difference(plan: &Plan, first: &Record, report: &Report) -> Option<String
         return Some(violation.clone());
     }
     let record = &report.record;
-    let must_happen = matches!(plan.script, Some(Script::Crash(..) | Script::Unobserved { .. }));
-    if must_happen && !record.has_happened {
+    if plan.script != Some(Script::First) && !record.has_happened {
         return Some("what the script says did not happen".to_owned());
-    }
-    if record.made != first.made {
-        return Some(format!("created and deleted: {:?} instead of {:?}", record.made, first.made));
     }
     let without = |these: &[Value], those: &[Value]| {
         let text = these.iter().filter(|it| !those.contains(it)).map(ToString::to_string);

@@ -198,6 +198,7 @@ impl Carried {
         let Self { world, id, process, call, fate, .. } = self;
         world.with(|state| {
             let front = state.front(*process, fate.is_moved);
+            state.arrives_in_script(front, call);
             let before = state.store.revision();
             let written = call.target().filter(|it| it.kind.resource == "kubefedclusters");
             let written = written.map(|target| (state.store.get(&target.key).cloned(), target.key));
@@ -209,9 +210,6 @@ impl Carried {
             }
             let is_written = state.store.revision() != before;
             state.writes += u64::from(call.changes_objects());
-            if is_written {
-                state.made_in_script(call);
-            }
             if is_written {
                 let verdict = state.claims.applied(*id);
                 verdict.unwrap_or_else(|claim| state.violate(claim));

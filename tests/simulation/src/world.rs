@@ -324,7 +324,10 @@ impl State {
             self.violate(format!("C5: the fences of processes {open:?} are open"));
         }
         if before != self.store.revision()
-            && let Err(claim) = self.claims.judge(&self.store)
+            && let Err(claim) = self
+                .claims
+                .judge(&self.store)
+                .and_then(|()| self.claims.judge_gone(&self.store, before))
         {
             self.violate(claim);
         }

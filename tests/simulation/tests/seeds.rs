@@ -161,6 +161,10 @@ const KINDS: [&str; 29] = [
 fn replay(plan: Plan) -> Report {
     let plan = Plan { keeps_trace: true, ..plan };
     let (one, two) = (run(&plan).unwrap(), run(&plan).unwrap());
+    // Which claim is violated says more than where two traces begin to differ.
+    if let Some(report) = [&one, &two].into_iter().find(|it| it.violation.is_some()) {
+        return report.clone();
+    }
     let differs = one.trace.iter().zip(&two.trace).find(|(one, two)| one != two);
     assert_eq!(differs, None, "{}: the traces differ", plan.command());
     assert_eq!(one.trace.len(), two.trace.len(), "{}: one trace is longer", plan.command());
@@ -179,18 +183,20 @@ fn a_seed_is_replayed() {
 }
 
 /// One in so many plans of a scenario runs in CI.
-const ONE_IN: u64 = 6;
+const ONE_IN: u64 = 3;
 /// One in so many of them runs twice.
 const REPLAYS_OF: usize = 8;
 
 /// Plays the scenario without a fault and once for each plan of a pattern, and expects the same end; with the
-/// RangeAllocator and with ClusterCIDRs.
-fn end_alike(pattern: Pattern, test: &str) {
+/// RangeAllocator and with ClusterCIDRs. Of each of the claims a seeded fault shows that these plans notice a violation.
+fn end_alike(pattern: Pattern, test: &str, claims: &str) {
     let began = Instant::now();
     let first = |has_cluster_cidrs| {
         let plan = Plan::of_script(Script::First, has_cluster_cidrs);
         let report = replay(plan.clone());
-        assert_eq!(report.violation, None, "{}", plan.command());
+        if let Some(violation) = report.violation {
+            panic!("{violation}\n{}", plan.command());
+        }
         (plan, report.record)
     };
     let firsts = [first(false), first(true)];
@@ -218,7 +224,7 @@ fn end_alike(pattern: Pattern, test: &str) {
         let workers: Vec<_> = (0..workers).map(|_| scope.spawn(worker)).collect();
         workers.into_iter().map(|it| it.join().unwrap()).sum()
     });
-    let (some, of, claims) = (chosen.len(), all.len(), "C1, C2, C3, C5, C6, C8, C10");
+    let (some, of) = (chosen.len(), all.len());
     let part = if one_in == 1 { String::new() } else { format!("one in {one_in}: ") };
     // Past the test harness, as above.
     let (bounds, took) = (pattern.bounds(), began.elapsed());
@@ -232,15 +238,15 @@ fn end_alike(pattern: Pattern, test: &str) {
 
 #[test]
 fn a_restart_on_an_older_view_changes_nothing_of_the_end() {
-    end_alike(Pattern::Stale, "a_restart_on_an_older_view_changes_nothing_of_the_end");
+    end_alike(Pattern::Stale, "a_restart_on_an_older_view_changes_nothing_of_the_end", "C6, C8");
 }
 
 #[test]
 fn a_crash_at_any_write_changes_nothing_of_the_end() {
-    end_alike(Pattern::Intermediate, "a_crash_at_any_write_changes_nothing_of_the_end");
+    end_alike(Pattern::Intermediate, "a_crash_at_any_write_changes_nothing_of_the_end", "C1, C10");
 }
 
 #[test]
 fn events_that_no_watch_shows_change_nothing_of_the_end() {
-    end_alike(Pattern::Unobserved, "events_that_no_watch_shows_change_nothing_of_the_end");
+    end_alike(Pattern::Unobserved, "events_that_no_watch_shows_change_nothing_of_the_end", "C8");
 }
