@@ -80,22 +80,35 @@ fn create_with(spec: &Spec, reference: &World, point: usize, fault: Fault) {
     assert!(is_empty(&world), "{what}: {:#?}", inventory(&world.cloud));
 }
 
-#[test]
-fn a_fault_at_any_write_of_a_create_changes_nothing_of_the_end() {
-    let mut points = 0;
-    for (scene, mode) in SCENES.iter().flat_map(|scene| MODES.map(|mode| (scene, mode))) {
+/// Tries each write of a create with each fault, under one in so many NAT policies, which take turns.
+fn explore_creates(one_in: usize) {
+    let (mut points, modes) = (0, || MODES.into_iter().enumerate());
+    for (scene, (nth, mode)) in SCENES.iter().flat_map(|scene| modes().map(move |it| (scene, it))) {
         let (spec, mut table) = (scene.spec(mode), Table::default());
         let reference = made(&spec);
         for point in 0..reference.writes.len() {
-            for fault in Fault::ALL {
-                create_with(&spec, &reference, point, fault);
-                table.note(fault);
+            for (kind, fault) in Fault::ALL.into_iter().enumerate() {
+                if (nth + point + kind).is_multiple_of(one_in) {
+                    create_with(&spec, &reference, point, fault);
+                    table.note(fault);
+                }
             }
         }
         points += table.print("create", scene.0, mode);
     }
     println!("{points} points of a create, all right");
-    assert!(points >= SCENES.len() * 3 * 8 * 30, "only {points} points were tried");
+    assert!(points * one_in >= SCENES.len() * 3 * 8 * 30, "only {points} points were tried");
+}
+
+#[test]
+fn a_fault_at_any_write_of_a_create_changes_nothing_of_the_end() {
+    explore_creates(MODES.len());
+}
+
+#[test]
+#[ignore = "a nightly item"]
+fn a_fault_at_any_write_of_a_create_under_each_nat_policy_changes_nothing_of_the_end() {
+    explore_creates(1);
 }
 
 #[test]
