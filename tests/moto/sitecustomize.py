@@ -1,16 +1,28 @@
-"""Has moto find the tags of one resource without a look at those of all others, and answer upstream's AWS provider.
+"""Has moto answer faster, and answer upstream's AWS provider.
 
-Python imports this before moto's server begins, since tests name this folder in PYTHONPATH. moto asks for the tags of each
-resource by a filter of its id, and compares that with every tag that there is: with a few hundred clusters one describe
-call takes longer than its caller waits. What is answered is the same. Upstream's provider sends no ports for
-protocols that have none, at which moto fails, and asks for the target groups of load balancers without any, for which
-AWS has an empty list and moto an error. It uses an IPv6 CIDR of a subnet only while its state is associated
-(EC2 API, SubnetCidrBlockState), which moto writes as a Python dictionary.
+Python imports this before moto's server begins, since tests name this folder in PYTHONPATH. moto asks for the tags of
+each resource by a filter of its id, and compares that with every tag that there is: with a few hundred clusters one
+describe call takes longer than its caller waits. moto lists its own folder and the methods of a class for each
+request, which is more than half of the time of a request; here it does so once. What is answered is the same.
+Upstream's provider sends no ports for protocols that have none, at which moto fails, and asks for the target groups of
+load balancers without any, for which AWS has an empty list and moto an error. It uses an IPv6 CIDR of a subnet only
+while its state is associated (EC2 API, SubnetCidrBlockState), which moto writes as a Python dictionary.
 """
 
+import gc
+from functools import cache
+
+gc.set_threshold(100_000, 50, 100)  # before the imports, which make as many objects that stay
+
+from moto import backends
+from moto.core import responses
 from moto.ec2.models import security_groups, subnets, tags
 from moto.elbv2.exceptions import TargetGroupNotFoundError
 from moto.elbv2.models import ELBv2Backend
+
+modules = frozenset(backends.list_of_moto_modules())
+backends.list_of_moto_modules = lambda: modules
+responses.method_names_from_class = cache(responses.method_names_from_class)
 
 WILDCARDS = "*?[\\"
 with_filters = tags.TagBackend.describe_tags
