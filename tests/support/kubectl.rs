@@ -112,6 +112,8 @@ impl Shell {
         Command::new(&self.program)
             .arg(format!("--kubeconfig={}", self.kubeconfig.display()))
             .args(arguments.split_whitespace())
+            // What it remembers of the API server goes with the server, not into the home of the user.
+            .env("KUBECACHEDIR", self.kubeconfig.with_file_name("kubectl-cache"))
             .current_dir(workspace())
             .output()
             .unwrap()

@@ -10,7 +10,7 @@ pub struct Pool<T>(Mutex<Vec<T>>);
 /// Something of a [`Pool`], given back on drop unless the test has failed: its state is unknown then.
 pub struct Lent<T: 'static> {
     item: Option<T>,
-    pool: &'static Pool<T>,
+    pool: Option<&'static Pool<T>>,
 }
 
 impl<T> Pool<T> {
@@ -34,7 +34,14 @@ impl<T> Pool<T> {
             }
             None => make().await,
         };
-        Lent { item: Some(item), pool: self }
+        Lent { item: Some(item), pool: Some(self) }
+    }
+}
+
+impl<T> Lent<T> {
+    /// An item of no pool, which ends with its test.
+    pub fn once(item: T) -> Self {
+        Self { item: Some(item), pool: None }
     }
 }
 
@@ -60,8 +67,10 @@ impl<T> DerefMut for Lent<T> {
 
 impl<T> Drop for Lent<T> {
     fn drop(&mut self) {
-        if let Some(item) = self.item.take().filter(|_| !std::thread::panicking()) {
-            self.pool.0.lock().push(item);
+        if let (Some(item), Some(pool), false) =
+            (self.item.take(), self.pool, std::thread::panicking())
+        {
+            pool.0.lock().push(item);
         }
     }
 }

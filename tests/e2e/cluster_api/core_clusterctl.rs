@@ -7,7 +7,7 @@ use tests::cluster_api_core::ClusterApiCore;
 use tests::clusterctl::{Clusterctl, NAMESPACE, arguments};
 use tests::kubectl::Kubectl;
 use tests::poll::poll;
-use tests::pool::Pool;
+use tests::pool::Lent;
 
 use crate::aws_clusterctl::{identity_ref, keys, start};
 use crate::aws_stage::{Stage, is_ready};
@@ -18,9 +18,7 @@ const INITIALIZED: &str = "ControlPlaneInitialized";
 
 /// An empty management cluster, which is used once.
 async fn empty() -> Scene {
-    static EMPTY: Pool<Kubectl> = Pool::new();
-    let used = async |_: &Kubectl| panic!("a used management cluster");
-    Scene::at(EMPTY.lend(Kubectl::without_crds, used).await).await
+    Scene::at(Lent::once(Kubectl::without_crds().await)).await
 }
 
 /// Core and program in one management cluster, installed by clusterctl.
