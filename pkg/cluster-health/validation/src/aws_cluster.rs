@@ -7,6 +7,8 @@ use super::subject::Subject;
 
 /// Names of the network in v1beta2 and in v1alpha2.
 const DIALECTS: [&str; 2] = ["network", "networkSpec"];
+/// The load balancers of the API server.
+const BALANCERS: [&str; 2] = ["controlPlaneLoadBalancer", "secondaryControlPlaneLoadBalancer"];
 /// Masks that AWS takes for a VPC.
 const VPC_MASKS: std::ops::RangeInclusive<u8> = 16..=28;
 const TAG_KEY_CHARS: usize = 128;
@@ -23,9 +25,11 @@ pub(crate) fn check(subject: &Subject<'_>, findings: &mut Findings) {
     for rule in rules(&spec) {
         sources(&rule, findings);
     }
-    let name = spec.at(&["controlPlaneLoadBalancer", "name"]);
-    if name.text().is_some_and(|text| !is_balancer_name(text)) {
-        findings.invalid(&name, "is made of letters, digits and hyphens, none of them at its ends");
+    for name in BALANCERS.map(|balancer| spec.at(&[balancer, "name"])) {
+        if name.text().is_some_and(|text| !is_balancer_name(text)) {
+            let why = "is made of letters, digits and hyphens, none of them at its ends";
+            findings.invalid(&name, why);
+        }
     }
     if let Some(old) = subject.old_spec() {
         changes(&spec, &old, findings);
@@ -34,12 +38,12 @@ pub(crate) fn check(subject: &Subject<'_>, findings: &mut Findings) {
 
 /// The rules for traffic, wherever they stand.
 fn rules<'a>(spec: &Field<'a>) -> impl Iterator<Item = Field<'a>> + use<'a> {
-    let balancer = spec.at(&["controlPlaneLoadBalancer", "ingressRules"]);
+    let of_balancers = BALANCERS.map(|balancer| spec.at(&[balancer, "ingressRules"]));
     let of_networks = DIALECTS.into_iter().flat_map(|dialect| {
         ["additionalControlPlaneIngressRules", "additionalNodeIngressRules"]
             .map(|name| spec.at(&[dialect, name]))
     });
-    let lists: Vec<Field<'a>> = of_networks.chain([balancer]).collect();
+    let lists: Vec<Field<'a>> = of_networks.chain(of_balancers).collect();
     lists.into_iter().flat_map(|list| list.items())
 }
 

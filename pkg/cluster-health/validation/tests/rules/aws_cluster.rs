@@ -33,6 +33,7 @@ fn fields() -> Vec<Row> {
         whole(json!({"spec.controlPlaneEndpoint": {"host": "h", "port": 65_536}})).says(&["spec.controlPlaneEndpoint.port: Invalid: Invalid value: 65536: must be between 0 and 65535, inclusive"]),
         whole(json!({"spec.controlPlaneLoadBalancer": {"scheme": "private"}})).says(&["spec.controlPlaneLoadBalancer.scheme: NotSupported: Unsupported value: \"private\": supported values: \"Internet-facing\", \"internet-facing\", \"internal\""]),
         whole(json!({"spec.controlPlaneLoadBalancer": {"name": "-a"}})).says(&["spec.controlPlaneLoadBalancer.name: Invalid: Invalid value: \"-a\": is made of letters, digits and hyphens, none of them at its ends"]),
+        whole(json!({"spec.secondaryControlPlaneLoadBalancer": {"name": "-a"}})).says(&["spec.secondaryControlPlaneLoadBalancer.name: Invalid: Invalid value: \"-a\": is made of letters, digits and hyphens, none of them at its ends"]),
         whole(json!({"spec.bastion": {"allowedCIDRBlocks": ["x"]}})).says(&["spec.bastion.allowedCIDRBlocks[0]: TypeInvalid: Invalid value: \"string\": spec.bastion.allowedCIDRBlocks[0] in body must be of type cidr (such as 10.0.0.0/16): \"string\""]),
         tags(json!({"team": "a b", "example.com/x": "y@z"})),
         tags(json!({"AWS:x": "y"})).says(&[&key]),
