@@ -33,6 +33,7 @@ pub fn info(reported_version: &str) -> BuildInfo<'_> {
 }
 
 /// Names this process among all candidates: `<host>_<random>` .
+#[allow(clippy::disallowed_methods, reason = "a simulation names its processes")]
 pub fn identity() -> String {
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     format!("{host}_{}", Uuid::new_v4())

@@ -36,6 +36,7 @@ use jiff::Timestamp;
 use manager::command::print_output;
 use prometheus::Registry;
 use report::{Check, Report};
+use resilience::wall_now;
 
 use super::controllers::Controllers;
 use super::flags::Parsed;
@@ -150,7 +151,7 @@ async fn look(arguments: &Arguments, subject: &Subject<'_>, report: &mut Report)
     host::check_guard(settings, &clients, &requests, report).await;
     let end = clients.certificate_end().and_then(|end| i64::try_from(end).ok());
     let end = end.and_then(|end| Timestamp::from_second(end).ok());
-    host::check_certificate(end, Timestamp::now(), report);
+    host::check_certificate(end, wall_now(), report);
     let cluster = match clients.build(Profile::root(NAME)) {
         Ok(client) => Cluster::new(client),
         Err(error) => {
@@ -163,7 +164,7 @@ async fn look(arguments: &Arguments, subject: &Subject<'_>, report: &mut Report)
         return;
     }
     report.note(Check::ApiServer, "the API server answers");
-    let now = Timestamp::now();
+    let now = wall_now();
     rights::check(&cluster, settings, report).await;
     cluster::check_crds(&cluster, settings, report).await;
     let stock_leads = leases::check(&cluster, settings.election.as_ref(), now, report).await;

@@ -4,7 +4,7 @@
 pub(crate) mod stored_versions;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use client::{Clients, Profile, applicable_for};
@@ -15,7 +15,7 @@ use objects::{Apply, Dynamic, Object, ObjectClient, OpenWrites, Part};
 use resilience::{Backoff, Fence, Jitter, Series, task};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 

@@ -10,6 +10,7 @@
 //! | `leader-election` | the lease, with a runtime and a connection that nothing else uses |
 //! | `lease-watchdog` | ends a leader that does not renew, whatever the others do |
 //! | `log` | writes the log, so that no other thread waits for its reader |
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 pub mod build;
 pub mod check_command;

@@ -5,15 +5,16 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::future::ready;
 use std::path::Path;
-use std::time::Instant;
 
 use anyhow::{Context as _, Result, anyhow};
 use http::header::ACCEPT;
 use http::{HeaderMap, Method, StatusCode};
 use jiff::Timestamp;
 use prometheus::Registry;
+use resilience::wall_now;
 use serde_json::{Value, json};
 use serving::{Access, Exposition, Page, PageRequest, Pages, Reply, reply};
+use tokio::time::Instant;
 use tracing::info;
 
 use super::build;
@@ -49,7 +50,7 @@ pub(crate) fn add(
     }
     if shown.statusz {
         let status = Status {
-            began: Timestamp::now(),
+            began: wall_now(),
             clock: Instant::now(),
             version: version.to_owned(),
             paths: Box::new(pages.paths()),

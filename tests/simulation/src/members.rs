@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use transport::{Duplex, dial_by};
 
 use crate::store::Key;
-use crate::world::{State, World};
+use crate::world::{State, World, digest};
 
 /// Number of members.
 pub(crate) const MEMBERS: usize = 2;
@@ -111,8 +111,10 @@ async fn serve(world: &World, member: usize, mut stream: DuplexStream) -> io::Re
         while !head.ends_with(b"\r\n\r\n") {
             head.push(stream.read_u8().await?);
         }
-        let (condition, is_known) =
-            world.with(|state| (state.meet(member), state.has_sent_its_token(member, &head)));
+        let (condition, is_known) = world.with(|state| {
+            state.note(|| format!("{} is asked {:x}", name_of(member), digest(&head)));
+            (state.meet(member), state.has_sent_its_token(member, &head))
+        });
         head.clear();
         let answered = if is_known { "200 OK" } else { "401 Unauthorized" };
         let status = match condition {

@@ -12,7 +12,7 @@ use infra_controller_manager::process::{Machine, run_on};
 use infra_controller_manager::settings::{ProcessSettings, controller_flags, known};
 use infra_controller_manager::{build, controllers};
 use rand::RngExt as _;
-use resilience::{BootInstant, ClockReading, Fence};
+use resilience::{BootInstant, ClockReading};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
@@ -109,15 +109,15 @@ pub(crate) async fn keep_running(world: World, slot: usize) {
 
 /// Starts a process; the token is cancelled when it is dead.
 fn start(world: &World, slot: usize) -> CancellationToken {
-    let fence = Fence::closed_by(if slot == 0 { clocks::<0> } else { clocks::<1> });
-    let (id, shutdown, died, halt, plan) = world.with(|state| {
+    let clocks = if slot == 0 { clocks::<0> } else { clocks::<1> };
+    let (id, fence, shutdown, died, halt, plan) = world.with(|state| {
         let id = state.processes.len();
-        let process = Process::new(format!("process-{id}"), slot, fence.clone());
+        let process = Process::new(format!("process-{id}"), slot, clocks);
         let (shutdown, died) = (process.shutdown.clone(), process.died.clone());
-        let halt = process.halt.clone();
+        let (fence, halt) = (process.fence.clone(), process.halt.clone());
         state.note(|| format!("p{id} starts in place {slot}"));
         state.processes.push(process);
-        (id, shutdown, died, halt, state.plan.clone())
+        (id, fence, shutdown, died, halt, state.plan.clone())
     });
     let ending = world.clone();
     let machine = Machine {

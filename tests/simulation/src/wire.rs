@@ -19,7 +19,7 @@ use crate::api::{Answer, Watch};
 use crate::call::{Call, Refusal, Target};
 use crate::plan::{Breach, Fate, Fault, Moment, Number, Share, breached};
 use crate::replica::kill;
-use crate::world::{State, World};
+use crate::world::{State, World, digest};
 
 /// Deadline of a write that names none.
 const DEADLINE: Duration = Duration::from_secs(34);
@@ -252,10 +252,10 @@ impl Carried {
 
     fn line(&self, code: u16) -> String {
         let Self { number, process, call, fate, .. } = self;
-        // The name of an Event is made of the wall clock.
-        let path = call.path.split("/events/").next().unwrap_or_default();
         let fault = fate.fault.map_or("", Fault::name);
-        format!("{number} p{process} {} {path} {:?} {code} {fault}", call.method, call.query)
+        let body = digest(&call.body);
+        let Call { method, path, query, .. } = call;
+        format!("{number} p{process} {method} {path} {query:?} {body:x} {code} {fault}")
     }
 
     fn response(&self, (answer, front): (Answer, usize)) -> Response<AnswerBody> {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use rand::RngExt as _;
-use resilience::{Fence, Halt};
+use resilience::{Fence, Halt, ReadClocks};
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 use tokio::task::AbortHandle;
@@ -25,6 +25,13 @@ use crate::store::Store;
 
 /// Number of API servers.
 const FRONTS: usize = 2;
+
+/// What stands for a text in the trace.
+pub(crate) fn digest(text: &[u8]) -> u64 {
+    let mut hash = DefaultHasher::new();
+    text.hash(&mut hash);
+    hash.finish()
+}
 
 /// An API server: when it gets to know each version.
 struct Front {
@@ -53,15 +60,15 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    pub(crate) fn new(identity: String, slot: usize, fence: Fence) -> Self {
+    pub(crate) fn new(identity: String, slot: usize, clocks: ReadClocks) -> Self {
         Self {
             identity,
             slot,
             is_alive: true,
-            fence,
+            fence: Fence::closed_by(clocks),
             shutdown: CancellationToken::new(),
             died: CancellationToken::new(),
-            halt: Halt::default(),
+            halt: Halt::on(clocks),
             task: None,
             is_misled: false,
             learned: Vec::new(),

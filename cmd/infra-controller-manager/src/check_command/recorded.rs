@@ -3,8 +3,8 @@
 
 use client::AnswerError;
 use http::StatusCode;
-use jiff::Timestamp;
 use node_ipam::{POOL_RECORD, PoolDetails, PoolRecord, RecordedPool};
+use resilience::wall_now;
 use serde_json::{Value, json};
 
 use super::cluster::Cluster;
@@ -51,7 +51,7 @@ impl Recorded {
             Some(election) => {
                 let lease = leases::read(cluster, &election.namespace, &election.name).await;
                 let holds =
-                    |lease: &leases::Lease| lease.holder(Timestamp::now()) == Some(&*record.leader);
+                    |lease: &leases::Lease| lease.holder(wall_now()) == Some(&*record.leader);
                 lease.ok().map(|lease| lease.as_ref().is_some_and(holds))
             }
             None => None,

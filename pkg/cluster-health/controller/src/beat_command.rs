@@ -14,6 +14,7 @@ use http::{Request, StatusCode, header};
 use jiff::Timestamp;
 use kube::client::Body;
 use manager::command::{Command, Parsed, Program, following_client, print_output, to_stderr};
+use resilience::wall_now;
 use serde_json::{Value, json};
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -97,7 +98,7 @@ async fn renew(hub: &kube::Client, arguments: &Arguments, said: &str) -> anyhow:
     let get = Request::get(&path).header(header::ACCEPT, "application/json");
     let lease = send(hub, get.body(Body::empty())?).await?;
     let mut lease: Value = serde_json::from_slice(&lease).context("the answer is no Lease")?;
-    set(&mut lease, arguments.lease_duration, said, Timestamp::now())?;
+    set(&mut lease, arguments.lease_duration, said, wall_now())?;
     let put = Request::put(&path).header(header::CONTENT_TYPE, "application/json");
     send(hub, put.body(serde_json::to_vec(&lease)?.into())?).await.map(drop)
 }

@@ -6,6 +6,7 @@
 //! cluster for the command `probe`. [`ValidationWebhook`] judges objects before they are stored; it and
 //! the command `validate` check the network by [`network_checker`]. `RULES.md` has the rules that code
 //! and tests cite.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 pub mod admission;
 mod api;

@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use kube_api::Resource;
 use manager::{Context, Failure};
 use objects::{Object, Schema};
+use resilience::wall_now;
 use serde_json::{Value, json};
 
 use crate::api::{Condition, is_name};
@@ -215,7 +216,7 @@ impl<F: SharedFlavour> Flavour for F {
     }
 
     fn stored(&self, cluster: &MemberId) -> Option<Health> {
-        let seed = F::seed_of(&self.shared().objects.get(cluster)?.status, Timestamp::now());
+        let seed = F::seed_of(&self.shared().objects.get(cluster)?.status, wall_now());
         seed.map(|published| published.health)
     }
 

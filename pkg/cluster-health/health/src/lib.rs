@@ -24,6 +24,7 @@
 //! | `write_window.rs` | [`WriteWindow`]: how many writes may be under way, by the 429s of the server |
 //! | `capacity.rs` | limit of concurrent probes |
 //! | `shards.rs` | [`Shards`]: which replica probes a cluster |
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod attempts;
 mod availability;

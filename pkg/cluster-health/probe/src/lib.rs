@@ -12,6 +12,7 @@
 //! | `prober/reader.rs` | [`Reader`]: requests that are no probes |
 //! | `link.rs` | one open connection; [`Meters`]: counters of connections and handshakes |
 //! | `failure.rs` | why an attempt got no answer; [`Problem`]: an input that cannot be used |
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod client;
 mod credentials;

@@ -18,6 +18,7 @@
 //!
 //! Nothing here repeats a request. A caller that must know whether a
 //! write happened uses [`Caller::answer`] and reads [`CallError`].
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod call;
 mod caller;

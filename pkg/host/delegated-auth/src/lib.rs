@@ -15,6 +15,7 @@
 //! | `reviews.rs` | the cache of reviews: reuse, one at a time, bounds, outages |
 //! | `metrics.rs` | metrics of reviews and of the guard |
 //! | here | [`DelegationOptions`] from flags; [`OpenPaths`], which need no review |
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod api_reviews;
 mod guard;

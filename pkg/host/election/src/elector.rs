@@ -16,9 +16,8 @@ use std::future::{Future, pending};
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
-use resilience::Fence;
+use resilience::{Fence, wall_now};
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 use tracing::{debug, info, warn};
@@ -215,7 +214,7 @@ impl<S: LeaseStore> Candidate<S> {
     ) -> Result<Moment, StoreError> {
         let previous = current.as_ref().map(LeaseRecord::of);
         let (me, seconds) = (&self.config.identity, self.config.lease_seconds());
-        let record = LeaseRecord::claim(previous.as_ref(), me, seconds, Timestamp::now());
+        let record = LeaseRecord::claim(previous.as_ref(), me, seconds, wall_now());
         let start = Moment::now(&self.shared.fence);
         let written = match current {
             Some(lease) => {
@@ -310,7 +309,7 @@ impl<S: LeaseStore> Candidate<S> {
     }
 
     async fn write_free(&self, lease: Lease, deadline: Instant) -> Result<(), StoreError> {
-        let free = LeaseRecord::of(&lease).release(Timestamp::now());
+        let free = LeaseRecord::of(&lease).release(wall_now());
         self.bounded(deadline, self.store.replace(free.into_lease(lease))).await.map(drop)
     }
 

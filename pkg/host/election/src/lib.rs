@@ -19,6 +19,7 @@
 //! other threads), `elector` (the loop), `store` (the API server), `thread` (with the watchdog).
 //!
 //! Controllers that run in every replica use [`ReplicaLeases`] in addition.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod config;
 mod elector;

@@ -11,6 +11,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, PostParams, Preconditions};
 use parking_lot::Mutex;
+use resilience::wall_now;
 use tokio::time::timeout;
 use transport::ErrorChain;
 
@@ -162,7 +163,7 @@ impl ReplicaLeases {
         let current = self.current().await?;
         let previous = current.as_ref().map(LeaseRecord::of);
         let seconds = i32::try_from(self.group.term.as_secs()).unwrap_or(i32::MAX);
-        let now = Timestamp::now();
+        let now = wall_now();
         let record = LeaseRecord::claim(previous.as_ref(), &self.identity, seconds, now);
         let exists = current.is_some();
         let mut lease = record.into_lease(current.unwrap_or_else(|| self.new_lease()));
@@ -214,7 +215,7 @@ impl ReplicaLeases {
     }
 
     fn released(&self, lease: Lease, says: &str) -> Lease {
-        let record = LeaseRecord::of(&lease).release(Timestamp::now());
+        let record = LeaseRecord::of(&lease).release(wall_now());
         let mut lease = record.into_lease(lease);
         let annotations = lease.metadata.annotations.get_or_insert_default();
         annotations.insert(self.group.annotation.to_owned(), says.to_owned());

@@ -18,6 +18,7 @@
 //!
 //! The files, pure ones first: `object` (identity), `correlate` (counts, folding, spam), `deliver`
 //! (workers, I/O and retries), `recorder`. The metric is below.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod correlate;
 mod deliver;

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use kube::Client;
-use resilience::task;
+use resilience::{task, wall_now};
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
@@ -103,7 +102,7 @@ impl Inner {
             self.metrics.drop_one(DropReason::QueueFull);
             return;
         };
-        let time = Timestamp::now();
+        let time = wall_now();
         let emission = Emission { object: Arc::new(object), event_type, reason, message, time };
         let queued = Queued { emission, recorded: Instant::now(), slot };
         if self.queues[worker].send(queued).is_err() {

@@ -44,6 +44,7 @@
 //! | `request.rs` | the requests and their encodings |
 //! | `fault.rs` | what can go wrong, and how long to wait then |
 //! | `metrics.rs` | the `icm_informer_*` metrics, and dormant kinds, which are logged once |
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod cache;
 mod comparison;

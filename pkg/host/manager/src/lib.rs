@@ -16,6 +16,7 @@
 //! | `permissions.rs` | [`Permission`]: which rights are missing |
 //! | `dormancy.rs` | [`dormancy`]: kinds without which a controller has nothing to do |
 //! | `reachability.rs` | whether the API server answers |
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 #![doc = ""]
 #![doc = include_str!("../EXAMPLE.md")]
 

@@ -40,6 +40,7 @@
 //! | `object_client.rs` | [`ObjectClient`]; below it change and delete |
 //! | `own_writes.rs` | the newest copies from answers; [`OpenWrites`] |
 //! | `calls.rs`, `error.rs` | single requests; what their answers mean: [`Error`], [`Outcome`] |
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod calls;
 mod error;

@@ -135,6 +135,7 @@ thread_local! {
 }
 
 /// A random number in `[0, 1)`. A simulation seeds those of its thread, so that a run can be repeated.
+#[allow(clippy::disallowed_methods, reason = "what all others call")]
 pub fn draw() -> f64 {
     let seeded = SEEDED.with_borrow_mut(|seeded| Some(seeded.as_mut()?.random()));
     seeded.unwrap_or_else(rand::random)

@@ -169,7 +169,7 @@ impl BootInstant {
 }
 
 /// Nanoseconds since 1970 by the wall clock.
-fn wall_nanos() -> u64 {
+pub(crate) fn wall_nanos() -> u64 {
     let read = clock_gettime(ClockId::Realtime);
     let (seconds, nanoseconds) = (u64::try_from(read.tv_sec), u64::try_from(read.tv_nsec));
     seconds.unwrap_or(0).saturating_mul(1_000_000_000).saturating_add(nanoseconds.unwrap_or(0))

@@ -1,21 +1,28 @@
 //! [`task`]: the work of each task that runs in simulations, too. [`Halt`]: lets all tasks of one simulated process
-//! stand still, as if the kernel did not run the process. Only simulations have a `Halt`.
+//! stand still, as if the kernel did not run the process. [`wall_now`]: the wall clock, which a
+//! simulated process reads on its machine. Only simulations have a `Halt`.
 
 use std::cell::RefCell;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
+use jiff::Timestamp;
 use parking_lot::Mutex;
+
+use crate::fence::{ReadClocks, wall_nanos};
 
 thread_local! {
     /// The process whose task this thread polls.
     static POLLED: RefCell<Option<Halt>> = const { RefCell::new(None) };
 }
 
-/// A switch by which the tasks of one process stand still. Clones are the same.
-#[derive(Clone, Debug, Default)]
-pub struct Halt(Arc<Mutex<Halted>>);
+/// A switch by which the tasks of one process stand still, and the clocks of its machine. Clones are the same.
+#[derive(Clone, Debug)]
+pub struct Halt {
+    halted: Arc<Mutex<Halted>>,
+    clocks: ReadClocks,
+}
 
 #[derive(Debug, Default)]
 struct Halted {
@@ -24,15 +31,20 @@ struct Halted {
 }
 
 impl Halt {
+    /// The switch of a process on a machine with these clocks.
+    pub fn on(clocks: ReadClocks) -> Self {
+        Self { halted: Arc::default(), clocks }
+    }
+
     /// From their next step on, the tasks stand still.
     pub fn stop(&self) {
-        self.0.lock().is_stopped = true;
+        self.halted.lock().is_stopped = true;
     }
 
     /// The tasks go on.
     pub fn resume(&self) {
         let woken = {
-            let mut halted = self.0.lock();
+            let mut halted = self.halted.lock();
             halted.is_stopped = false;
             std::mem::take(&mut halted.waiting)
         };
@@ -45,7 +57,7 @@ impl Halt {
     }
 
     fn holds(&self, context: &Context<'_>) -> bool {
-        let mut halted = self.0.lock();
+        let mut halted = self.halted.lock();
         if halted.is_stopped && !halted.waiting.iter().any(|it| it.will_wake(context.waker())) {
             halted.waiting.push(context.waker().clone());
         }
@@ -61,6 +73,14 @@ pub fn task<F: Future>(work: F) -> Task<F> {
 /// Whether the task that asks belongs to a simulated process, which has no threads of its own.
 pub fn is_simulated() -> bool {
     POLLED.with_borrow(Option::is_some)
+}
+
+/// The time by the wall clock: of the system, or of the machine of the simulated process that asks. Whatever reads
+/// the clock of the system itself makes runs of a simulation differ.
+pub fn wall_now() -> Timestamp {
+    let simulated = POLLED.with_borrow(|process| Some((process.as_ref()?.clocks)().wall));
+    let nanos = simulated.unwrap_or_else(wall_nanos);
+    Timestamp::from_nanosecond(nanos.into()).unwrap_or(Timestamp::MAX)
 }
 
 /// Work of one process.
@@ -94,10 +114,15 @@ mod tests {
     use tokio::time::{Instant, sleep, timeout};
 
     use super::*;
+    use crate::{BootInstant, ClockReading};
+
+    fn clocks() -> ClockReading {
+        ClockReading { boot: BootInstant::from_nanos(0), wall: 7_000_000_000 }
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_process_stands_still_with_all_its_tasks_and_finds_that_time_went_on() {
-        let (halt, began) = (Halt::default(), Instant::now());
+        let (halt, began) = (Halt::on(clocks), Instant::now());
         let inner = async { spawn(task(sleep(Duration::from_secs(1)))).await };
         let mut process = spawn(halt.task(inner));
         tokio::task::yield_now().await;
@@ -109,5 +134,14 @@ mod tests {
         let inner = async { spawn(task(async { is_simulated() })).await };
         assert!(spawn(halt.task(inner)).await.unwrap().unwrap());
         assert!(!spawn(task(async { is_simulated() })).await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn a_process_reads_the_wall_clock_of_its_machine_and_all_others_that_of_the_system() {
+        let inner = async { spawn(task(async { wall_now() })).await };
+        let read = spawn(Halt::on(clocks).task(inner)).await.unwrap().unwrap();
+        assert_eq!(read.as_second(), 7);
+        let (earlier, now, later) = (Timestamp::now(), wall_now(), Timestamp::now());
+        assert!(earlier <= now && now <= later, "{earlier} {now} {later}");
     }
 }

@@ -9,8 +9,9 @@
 //! | `lru.rs` | [`Lru`]: a bounded map | events, caches of reviews and of answers |
 //! | `panics.rs` | [`panics::contain`]: turns a panic into an error | work queues, the manager |
 //! | `fence.rs` | [`Fence`]: no write without the lease; [`BootInstant`]: its clock | election, clients |
-//! | `halt.rs` | [`task`]: the work of a task; [`Halt`]: lets a simulated process stand still | all that spawn tasks which are simulated |
+//! | `halt.rs` | [`task`]: the work of a task; [`wall_now`]: the wall clock; [`Halt`]: lets a simulated process stand still | all that spawn tasks or write times |
 //! | here | [`LogGate`], [`KeyedLogGate`]: one line per interval, the rest counted | all that log failures |
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod backoff;
 mod fence;
@@ -32,7 +33,7 @@ use parking_lot::Mutex;
 
 pub use backoff::{Backoff, Jitter, Series, draw, seed_draws};
 pub use fence::{BootInstant, ClockReading, Fence, Fenced, ReadClocks};
-pub use halt::{Halt, Task, is_simulated, task};
+pub use halt::{Halt, Task, is_simulated, task, wall_now};
 pub use lru::Lru;
 pub use token_bucket::{Rate, TokenBucket};
 

@@ -26,6 +26,7 @@
 //!     reply::text(http::StatusCode::OK, "nothing waits\n")
 //! }));
 //! ```
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod certificate;
 mod client_ca;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use parking_lot::RwLock;
+use resilience::wall_now;
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use tokio::time::{MissedTickBehavior, interval};
@@ -81,7 +82,7 @@ impl Reloader {
         ticks.tick().await;
         loop {
             ticks.tick().await;
-            report("Serving certificate", self.reload(SystemTime::now()).await);
+            report("Serving certificate", self.reload(wall_now().into()).await);
             for named in &self.named {
                 report("Certificate for single names", named.reload().await);
             }
@@ -158,7 +159,7 @@ pub(crate) async fn readable(
 
 /// The certificates at the start of a listener.
 async fn first(source: &Source, bind: &[IpAddr]) -> Result<(Pair, CertifiedKey), ServeError> {
-    let now = SystemTime::now();
+    let now = wall_now().into();
     match source {
         Source::Files(paths) => from_files(paths).await,
         Source::Directory(paths) => from_folder(paths, bind, now).await,

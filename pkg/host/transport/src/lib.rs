@@ -13,6 +13,7 @@
 //! | `tls.rs` | trust, client certificates, and the TLS configurations that connections share |
 //! | `certificates.rs` | bounded verification of certificate chains; `serving` uses it, too |
 //! | `error.rs` | [`ErrorChain`], [`PemProblem`], [`DialError`]: errors as text without secrets |
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 pub mod certificates;
 mod dial;

@@ -24,6 +24,7 @@
 //! | `worker.rs` | [`Reconcile`], [`run_workers`] |
 //! | `panic_limit.rs` | panics at many different keys |
 //! | `metrics.rs` | the `workqueue_*` and `icm_reconcile_*` metrics |
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod metrics;
 mod panic_limit;

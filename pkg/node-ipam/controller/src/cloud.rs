@@ -28,6 +28,7 @@ use kube_api::CloudNode;
 use manager::{Context, Failure, Stopped};
 use parking_lot::Mutex;
 use prometheus::Registry;
+use resilience::wall_now;
 use serde_json::json;
 use tokio::time::Instant;
 use tracing::info;
@@ -170,7 +171,7 @@ impl<C: Cloud> CloudNodes<C> {
             return Err(Ok(Next::Done));
         }
         let node = &node.node;
-        let body = ready_body(&node.uid, message, Timestamp::now());
+        let body = ready_body(&node.uid, message, wall_now());
         let answer = self.core.api.patch_status(&node.name, body, Instant::now()).await;
         match self.core.writer().judge(node, answer, false) {
             Written::Done => Ok(()),

@@ -9,6 +9,7 @@
 //! ConfigMap of `pool_record` show how full the pools are. [`survey`] reports what is wrong with the pod
 //! CIDRs of a cluster before anything runs. `RULES.md` has the rules that code and tests cite,
 //! `ALLOCATORS.md` the choice of an allocator.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod allocator;
 mod api;

@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use http::StatusCode;
 use informer::MANAGED_BY;
-use jiff::Timestamp;
 use manager::Failure;
 use objects::{Draft, Error, Merge, ObjectClient, Outcome, Part, Why};
 use parking_lot::Mutex;
+use resilience::wall_now;
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
@@ -120,7 +120,7 @@ impl PoolPublisher {
         pools: &[RecordedPool],
         stop: &CancellationToken,
     ) -> Result<(), Unwritten> {
-        let data = data(&self.leader, Timestamp::now(), pools);
+        let data = data(&self.leader, wall_now(), pools);
         let read = stop.run_until_cancelled(self.client.read(&self.key)).await;
         let Some(read) = read else { return Ok(()) };
         let Some(there) = read? else {

@@ -10,6 +10,7 @@ use events::{EventType, ObjectRef, Recorder};
 use http::StatusCode;
 use jiff::Timestamp;
 use prometheus::IntCounterVec;
+use resilience::wall_now;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
@@ -119,6 +120,6 @@ impl Detector {
 /// The time `ago` before now by the API server's clock, which may differ from ours. In whole seconds,
 /// like creation timestamps: otherwise a Node created in the second of the start would be missed.
 fn servers_time(now: Option<Timestamp>, ago: Duration) -> Timestamp {
-    let then = now.unwrap_or_else(Timestamp::now).checked_sub(ago);
+    let then = now.unwrap_or_else(wall_now).checked_sub(ago);
     then.and_then(|then| Timestamp::from_second(then.as_second())).unwrap_or(Timestamp::MIN)
 }

@@ -4,12 +4,12 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use crate::webhook_registration::{Keeper, Leaf, Lives, Round, Wanted};
 use kube_api::Resource;
 use manager::{Context, Failure};
-use resilience::LogGate;
+use resilience::{LogGate, wall_now};
 use serving::{
     CertificateSource, ClientCertificates, Endpoints, Everyone, ListenerOptions, Pages, Server,
     SuppliedCertificate,
@@ -174,7 +174,7 @@ impl Keeping {
     }
 
     async fn round(&mut self) -> Option<Leaf> {
-        match self.keeper.round(SystemTime::now()).await {
+        match self.keeper.round(wall_now().into()).await {
             Ok(Round { is_registered, leaf }) => {
                 if self.failed.reset() {
                     info!("The webhook configurations and their CA bundle are up to date again");

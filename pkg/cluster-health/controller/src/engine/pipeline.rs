@@ -18,10 +18,10 @@ use std::time::Duration;
 use events::{EventType, Recorder};
 use health::{Code, EvidenceSource, Policy, Record};
 use informer::Informer;
-use jiff::Timestamp;
 use kube_api::Metadata;
 use objects::Object;
 use probe::{Client, Inputs, Problem};
+use resilience::wall_now;
 use workqueue::{Next, Reconcile, Retry, WorkQueue};
 
 use super::beats::NO_NAMESPACE;
@@ -167,8 +167,7 @@ impl<R: Resolve> Pipeline<R> {
         if !self.flavour.is_to_be_withdrawn(object, is_written) {
             return Next::Done;
         }
-        let (now, Policy { heartbeat, cadence, .. }) =
-            (Timestamp::now(), self.flavour.policy(object));
+        let (now, Policy { heartbeat, cadence, .. }) = (wall_now(), self.flavour.policy(object));
         let renewed = self.flavour.seed(object, now).published.and_then(|it| it.probed);
         let age = renewed.and_then(|at| Duration::try_from(now.duration_since(at)).ok());
         let outdated_in =
@@ -243,7 +242,7 @@ impl<R: Resolve> Pipeline<R> {
         client: Result<Arc<Client>, Problem>,
         together: usize,
     ) -> Target {
-        let now = Timestamp::now();
+        let now = wall_now();
         let Seed { published, announced_ends } = self.flavour.seed(object, now);
         let record = self.flavour.record(object).and_then(|text| Record::decode(text, now));
         let policy = self.flavour.policy(object);

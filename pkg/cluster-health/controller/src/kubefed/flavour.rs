@@ -10,6 +10,7 @@ use kube_api::Resource;
 use objects::Object;
 use parking_lot::Mutex;
 use probe::{Inputs, Probed, Problem};
+use resilience::wall_now;
 
 use super::topology::{DuplicateClusters, Identity, Topology};
 use super::upstream_metrics::UpstreamMetrics;
@@ -199,7 +200,7 @@ impl Flavour for KubeFed {
     }
 
     fn stored(&self, cluster: &MemberId) -> Option<Health> {
-        let seed = status::seed(&self.objects.get(cluster)?.status, Timestamp::now());
+        let seed = status::seed(&self.objects.get(cluster)?.status, wall_now());
         seed.map(|published| published.health)
     }
 
@@ -244,7 +245,7 @@ impl ObjectModel for KubeFed {
     }
 
     fn shown(&self, object: &Object<KubeFedCluster>) -> Option<u64> {
-        status::shown(&object.status, Timestamp::now())
+        status::shown(&object.status, wall_now())
     }
 }
 

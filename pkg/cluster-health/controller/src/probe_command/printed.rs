@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use health::{Endpoints, Lifetime};
-use jiff::Timestamp;
 use manager::command::table;
 use probe::{Probed, Timings, Trace};
+use resilience::wall_now;
 use serde_json::{Value, json};
 
 /// The text, with its last line break.
@@ -82,7 +82,7 @@ fn text(probed: &Probed) -> String {
         [("The server's certificate", probed.certificate), ("The credential", probed.credential)];
     for (what, end) in ends {
         let Some(Lifetime { to: end, .. }) = end else { continue };
-        let word = if end < Timestamp::now() { "expired" } else { "expires" };
+        let word = if end < wall_now() { "expired" } else { "expires" };
         lines.push(format!("{what} {word} at {}.", end.strftime("%Y-%m-%dT%H:%M:%SZ")));
     }
     text.extend(lines.iter().flat_map(|line| [line, "\n"]));
@@ -123,6 +123,7 @@ fn time(span: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use health::{Code, Finding, Moment, ProbePath, Report};
+    use jiff::Timestamp;
 
     use super::*;
 

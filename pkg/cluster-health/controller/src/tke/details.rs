@@ -6,9 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::StatusCode;
-use jiff::Timestamp;
 use probe::Client;
-use rand::RngExt as _;
+use resilience::{draw, wall_now};
 use tokio::time::{Instant, timeout};
 use workqueue::{Next, Reconcile, Retry};
 
@@ -121,7 +120,7 @@ impl DetailReconciler {
         let Some((client, target)) = self.lists.details.target(cluster) else { return };
         let mut reader = self.lists.prober.reader(&client);
         let Ok(read) = reader.get("/version", VERSION_MAX, READ_LIMIT).await else { return };
-        let now = Timestamp::now();
+        let now = wall_now();
         self.lists.details.still(cluster, &target, |entry| match read.status {
             StatusCode::OK => {
                 let version = git_version(&read.body).and_then(|text| parse_version(&text));
@@ -156,13 +155,13 @@ impl DetailReconciler {
         let began = Instant::now();
         let gathered = self.gather(cluster, &client, Arc::clone(&target)).await;
         self.metrics.gathered(began.elapsed(), gathered.as_ref().err());
-        let now = Timestamp::now();
+        let now = wall_now();
         self.lists
             .details
             .still(cluster, &target, |entry| entry.facts.gathered(gathered.as_ref(), now));
         self.lists.registry.facts_changed(cluster);
         let interval = self.lists.options.summary_interval;
-        Next::After(interval.mul_f64(rand::rng().random_range(0.9..1.1)))
+        Next::After(interval.mul_f64(0.9 + 0.2 * draw()))
     }
 
     async fn gather(

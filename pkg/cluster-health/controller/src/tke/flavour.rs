@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use kube_api::Resource;
 use objects::Object;
 use probe::{Inputs, Probed, Problem};
+use resilience::wall_now;
 use workqueue::WorkQueue;
 
 use super::access::{access, addresses, inputs, secret_key};
@@ -125,7 +126,7 @@ impl Flavour for Tke {
     }
 
     fn stored(&self, cluster: &MemberId) -> Option<Health> {
-        seed(&*self.objects.get(cluster)?, Timestamp::now()).map(|published| published.health)
+        seed(&*self.objects.get(cluster)?, wall_now()).map(|published| published.health)
     }
 
     fn keeps_checks(&self) -> bool {
@@ -157,7 +158,7 @@ impl Flavour for Tke {
             if entry.machines_saw != readiness && !self.options.machine_period.is_zero() {
                 followed.machines.add(Arc::clone(&cluster.key));
             }
-            let now = Timestamp::now();
+            let now = wall_now();
             match (authorization(report), contact.and_then(|it| expiring(&it, now))) {
                 (Some((None, _)), Some(message)) => entry.facts.expiring(message, now),
                 (Some((refusal, message)), _) => entry.facts.authorized(refusal, message, now),
@@ -258,7 +259,7 @@ impl Resolve for Tke {
 
     /// `rule:a-restart-changes-nothing`: the first probe comes before the first list.
     fn arrives(&self, cluster: &MemberId, object: &Object<tke::Cluster>) {
-        let lacks_nodes = lacks_nodes(seed(object, Timestamp::now()).as_ref());
+        let lacks_nodes = lacks_nodes(seed(object, wall_now()).as_ref());
         self.details.with(cluster, |entry| {
             if lacks_nodes {
                 entry.facts.enough_nodes = Some(false);

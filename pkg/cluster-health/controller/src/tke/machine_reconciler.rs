@@ -9,7 +9,7 @@ use health::Status;
 use informer::{Delta, Informer, Subscription};
 use manager::{Context, Failure};
 use objects::Object;
-use rand::RngExt as _;
+use resilience::draw;
 use workqueue::{Next, Reconcile, Retry, WorkQueue};
 
 use super::machines::{
@@ -93,7 +93,7 @@ impl MachineReconciler {
             Some(NextList::Confirmation) => options.machine_confirm(),
             Some(NextList::Regular | NextList::Immediate) => options.machine_period,
         };
-        Next::After(wait.mul_f64(rand::rng().random_range(0.9..1.1)))
+        Next::After(wait.mul_f64(0.9 + 0.2 * draw()))
     }
 }
 

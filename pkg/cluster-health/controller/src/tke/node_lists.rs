@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use probe::Client;
+use resilience::wall_now;
 use tokio::time::{Instant, timeout};
 
 use super::cluster_details::{DetailStore, LatestNodes};
@@ -94,7 +94,7 @@ impl NodeLists {
         let ratio = self.options.nodes_ready_min_ratio;
         let turned = self.details.known(cluster, |entry| {
             let before = entry.facts.enough_nodes.unwrap_or(true);
-            entry.facts.counted(counts, ratio, Timestamp::now());
+            entry.facts.counted(counts, ratio, wall_now());
             entry.facts.enough_nodes != Some(before)
         });
         self.registry.facts_changed(cluster);

@@ -9,8 +9,7 @@ use health::{
     AttemptOutcome, Attempts, Code, Conclusion, Finding, Lifetime, Moment, ProbePath, Report,
     Setup, Step, Verdict,
 };
-use jiff::Timestamp;
-use resilience::draw;
+use resilience::{draw, wall_now};
 use tokio::time::{Instant, sleep_until, timeout};
 use transport::{Phase, Resolver, TlsConfigs, Way, dial};
 
@@ -246,7 +245,7 @@ impl Probed {
 
 /// The current time on both clocks; a test that pauses tokio's time pauses the monotonic one.
 pub fn now() -> Moment {
-    Moment { monotonic: Instant::now().into_std(), wall: Timestamp::now() }
+    Moment { monotonic: Instant::now().into_std(), wall: wall_now() }
 }
 
 /// Trace of one attempt, for people.

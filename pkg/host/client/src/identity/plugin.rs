@@ -12,7 +12,7 @@ use std::{fmt, io};
 
 use http::HeaderValue;
 use k8s_openapi::jiff::Timestamp;
-use resilience::{Backoff, Jitter, Series};
+use resilience::{Backoff, Jitter, Series, wall_now};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, waitpgid};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
@@ -126,7 +126,7 @@ pub(crate) async fn run(spec: &PluginSpec, limits: &PluginLimits) -> Result<Issu
     let Ok(output) = timeout(limits.run, output(spec, &command, limits)).await else {
         return Err(PluginError::Timeout { command, seconds: limits.run.as_secs() });
     };
-    read(&output?, &command, SystemTime::now())
+    read(&output?, &command, wall_now().into())
 }
 
 async fn output(

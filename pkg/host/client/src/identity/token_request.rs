@@ -8,6 +8,7 @@ use http::{HeaderValue, Method, Request, StatusCode, header};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::client::Body;
 use kube_api::Status;
+use resilience::wall_now;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
@@ -174,7 +175,7 @@ fn token(reply: &[u8], obtained: Instant) -> Result<Token, Failure> {
     }
     let header = header
         .ok_or_else(|| Failure::passing("the token cannot be put into a header".to_owned()))?;
-    Ok(Token { header, obtained, life: life(&status.expiration_timestamp, SystemTime::now()) })
+    Ok(Token { header, obtained, life: life(&status.expiration_timestamp, wall_now().into()) })
 }
 
 impl Failure {

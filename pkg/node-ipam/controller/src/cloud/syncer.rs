@@ -8,6 +8,7 @@ use cidr::IpNet;
 use gce::PodRanges;
 use kube_api::{CloudNode, Node};
 use parking_lot::Mutex;
+use resilience::draw;
 use tokio::time::Instant;
 use tracing::warn;
 use workqueue::{Backoff, Jitter, Next, Reconcile, Retry};
@@ -142,7 +143,7 @@ impl<C: Cloud> Syncer<C> {
         let mut spread = self.spread.lock();
         // A Node that went during its pass was taken out already.
         if self.all.claims().is_live(uid) && spread.insert(Arc::clone(uid)) {
-            RESYNC.mul_f64(rand::random())
+            RESYNC.mul_f64(draw())
         } else {
             RESYNC
         }

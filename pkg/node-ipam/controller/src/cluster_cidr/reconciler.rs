@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use kube_api::{Condition, set_status_condition};
 use objects::{Error, Object, ObjectClient, Why};
 use parking_lot::Mutex;
+use resilience::wall_now;
 use tokio::time::Instant;
 use workqueue::{Next, Reconcile, Retry};
 
@@ -91,7 +92,7 @@ impl ClusterCidrReconciler {
         let error = Plan::of(&object.body.spec, self.rules).err();
         let facts = self.facts(object, error, holding);
         let mut status = object.status.clone();
-        facts.publish(&mut status, Timestamp::now());
+        facts.publish(&mut status, wall_now());
         facts.draining != Some(Holding::Unknown) && status != object.status
     }
 
@@ -171,14 +172,14 @@ impl ClusterCidrReconciler {
         }
         self.tell_drained(object, facts.draining);
         let mut status = object.status.clone();
-        facts.publish(&mut status, Timestamp::now());
+        facts.publish(&mut status, wall_now());
         if status == object.status {
             return Ok(Next::Done);
         }
         if let Some(pause) = self.pause(&object.metadata.key) {
             return Ok(Next::After(pause));
         }
-        let now = Timestamp::now();
+        let now = wall_now();
         let written = self.client.change_status(object, |_, status| facts.publish(status, now));
         match written.await {
             Ok(_) | Err(Error { why: Why::Gone, .. }) => Ok(Next::Done),
