@@ -60,8 +60,16 @@ fn other(call: &Call) -> Answer {
         review["status"] = json!({"allowed": true});
         return Answer::Whole(201, review);
     }
+    if let Some(version) = Kind::version_at(&call.path) {
+        let version = json!({"version": version});
+        let group = json!({"kind": "APIGroup", "preferredVersion": version, "versions": [version]});
+        return Answer::Whole(200, group);
+    }
     if let Some(kinds) = Kind::served_at(&call.path) {
-        let resource = |it: &Kind| json!({"name": it.resource, "kind": it.kind, "verbs": ["get", "list", "watch"]});
+        let resource = |it: &Kind| {
+            let verbs = ["get", "list", "watch"];
+            json!({"name": it.resource, "kind": it.kind, "namespaced": it.is_namespaced, "verbs": verbs})
+        };
         let resources: Vec<_> = kinds.iter().map(resource).collect();
         return Answer::Whole(200, json!({"kind": "APIResourceList", "resources": resources}));
     }

@@ -17,10 +17,11 @@ pub struct Kind {
     /// Group and version of its objects.
     pub api_version: &'static str,
     prefix: &'static str,
-    is_namespaced: bool,
+    /// Whether its objects are in namespaces.
+    pub(crate) is_namespaced: bool,
 }
 
-const KINDS: [Kind; 8] = [
+const KINDS: [Kind; 10] = [
     Kind::core("nodes", "Node", false),
     Kind::core("events", "Event", true),
     Kind::core("configmaps", "ConfigMap", true),
@@ -47,6 +48,21 @@ const KINDS: [Kind; 8] = [
         is_namespaced: false,
     },
     Kind {
+        resource: "clusters",
+        kind: "Cluster",
+        api_version: "cluster.x-k8s.io/v1beta2",
+        prefix: "/apis/cluster.x-k8s.io/v1beta2/",
+        is_namespaced: true,
+    },
+    // Infrastructure that another program makes.
+    Kind {
+        resource: "otherclusters",
+        kind: "OtherCluster",
+        api_version: "infrastructure.cluster.x-k8s.io/v1beta2",
+        prefix: "/apis/infrastructure.cluster.x-k8s.io/v1beta2/",
+        is_namespaced: true,
+    },
+    Kind {
         resource: "leases",
         kind: "Lease",
         api_version: "coordination.k8s.io/v1",
@@ -65,6 +81,13 @@ impl Kind {
         let version = path.strip_prefix("/apis/")?;
         let kinds: Vec<_> = KINDS.into_iter().filter(|it| it.api_version == version).collect();
         (!kinds.is_empty()).then_some(kinds)
+    }
+
+    /// The version of a group, for its path; `None` for a path of no group.
+    pub(crate) fn version_at(path: &str) -> Option<&'static str> {
+        let group = path.strip_prefix("/apis/")?;
+        let versions = KINDS.iter().filter_map(|it| it.api_version.split_once('/'));
+        versions.into_iter().find_map(|(name, version)| (name == group).then_some(version))
     }
 
     /// Plural and group, as messages have them.

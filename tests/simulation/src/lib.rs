@@ -11,11 +11,13 @@
 //! | `life.rs` | edits and failures, and the end of a run |
 //! | `sieve.rs` | a scenario that is perturbed at every point |
 //! | `members.rs` | member clusters, and what their objects may say of them |
+//! | `clusters.rs` | Clusters of Cluster API, the provider of their infrastructure, and what may be written of both |
 //! | `shrink.rs` | [`shrink`]: fewer faults, Nodes and seconds for the same violation |
 
 pub mod api;
 pub mod call;
 mod claims;
+mod clusters;
 mod life;
 mod members;
 mod plan;

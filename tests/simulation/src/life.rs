@@ -14,6 +14,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use crate::api::Answer;
 use crate::call::Call;
 use crate::claims::cidrs;
+use crate::clusters;
 use crate::members::{MEMBERS, all_ready, follow_one};
 use crate::plan::{Fate, LIFE, Number};
 use crate::replica::{BLOCKS, REPLICAS, jump, keep_running, kill, start_clocks};
@@ -38,16 +39,22 @@ fn blocks() -> impl Iterator<Item = IpNet> {
 /// Lives to the end of the plan.
 pub(crate) async fn live(world: &World) {
     start_clocks();
-    let (nodes, script) = world.with(|state| {
+    let (nodes, script, has_clusters) = world.with(|state| {
         for node in 0..state.plan.nodes / 2 {
             state.join(node);
         }
         state.register_members();
         state.register_cluster_cidrs();
-        (state.plan.nodes, state.plan.script)
+        if state.plan.has_clusters() {
+            state.register_clusters();
+        }
+        (state.plan.nodes, state.plan.script, state.plan.has_clusters())
     });
     for slot in 0..REPLICAS {
         tokio::spawn(keep_running(world.clone(), slot));
+    }
+    if has_clusters {
+        tokio::spawn(clusters::live(world.clone()));
     }
     match script {
         Some(script) => play(world, script).await,
@@ -260,9 +267,13 @@ impl State {
 async fn settle(world: &World, nodes: u64) {
     let limit = Instant::now() + SETTLES;
     all_assigned(world, "C10").await;
-    let has_members = world.with(|state| state.plan.has_members);
+    let (has_members, has_clusters) =
+        world.with(|state| (state.plan.has_members, state.plan.has_clusters()));
     if has_members {
         all_ready(world, limit.max(Instant::now())).await;
+    }
+    if has_clusters {
+        clusters::at_rest(world).await;
     }
     // Till then a write of unknown outcome may be sent again, and a new leader may write the record of the pools.
     sleep_until(limit).await;
@@ -296,6 +307,9 @@ async fn settle(world: &World, nodes: u64) {
         }
     });
     all_assigned(world, "C2").await;
+    if has_clusters {
+        clusters::all_end(world).await;
+    }
 }
 
 /// Waits until all Nodes have pod CIDRs.

@@ -32,6 +32,9 @@ impl fmt::Display for Number {
     }
 }
 
+/// One in so many seeds has Clusters.
+const CLUSTERS_OF: u64 = 4;
+
 /// The command that repeats the run of the variables before it.
 const REPEATS: &str = "cargo test -p simulation --test seeds -- --nocapture a_seed_is_replayed";
 
@@ -74,6 +77,11 @@ impl Plan {
             keeps_trace: false,
             script: None,
         }
+    }
+
+    /// Whether cluster-api runs too, with Clusters.
+    pub(crate) fn has_clusters(&self) -> bool {
+        self.script.is_none() && self.seed % CLUSTERS_OF == 2
     }
 
     /// The random numbers of one decision.

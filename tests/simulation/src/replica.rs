@@ -16,6 +16,7 @@ use resilience::{BootInstant, ClockReading};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
+use crate::clusters;
 use crate::members;
 use crate::plan::{LIFE, Number, Plan};
 use crate::wire::wire_of;
@@ -79,7 +80,9 @@ fn settings(identity: &str, plan: &Plan) -> Result<ProcessSettings> {
     let args = ["infra-controller-manager"].into_iter().chain(FLAGS);
     let controllers: &[&str] =
         if plan.has_members { &members::FLAGS } else { &["--controllers=node-ipam-controller"] };
-    let args = args.chain(controllers.iter().copied()).map(OsString::from).chain(more);
+    let clusters = plan.has_clusters().then_some(clusters::FLAG);
+    let args = args.chain(controllers.iter().copied()).chain(clusters);
+    let args = args.map(OsString::from).chain(more);
     let Parsed::Run(values) =
         parse(args, &controller_flags(controllers::ALL), &known, &build::INFO)?
     else {

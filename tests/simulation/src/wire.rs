@@ -208,6 +208,7 @@ impl Carried {
             {
                 state.judge_status(&call.json(), &before, &after);
             }
+            state.judge_clusters(before);
             let is_written = state.store.revision() != before;
             state.writes += u64::from(call.changes_objects());
             if is_written {

@@ -125,10 +125,12 @@ fn replicas_violate_no_claim() {
 }
 
 /// What has to happen in the runs.
-const KINDS: [&str; 29] = [
+const KINDS: [&str; 32] = [
     "429",
     "5xx after the effect",
     "5xx without effect",
+    "Cluster created",
+    "Cluster deleted",
     "Node changes",
     "Node joins",
     "Node leaves",
@@ -146,6 +148,7 @@ const KINDS: [&str; 29] = [
     "event doubled",
     "event reordered",
     "event skipped",
+    "infrastructure ready",
     "orderly stop",
     "pod CIDR of another allocator",
     "process stands still",
