@@ -11,6 +11,7 @@ use aws_smithy_runtime_api::client::result::SdkError;
 use aws_smithy_types::DateTime;
 use aws_smithy_types::date_time::Format;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
+use resilience::wall_now;
 
 use crate::limits::{Class, Service};
 
@@ -144,7 +145,7 @@ where
             SdkError::ServiceError(answer) => Self::Refused(Refused {
                 code: error.code().unwrap_or_default().to_owned(),
                 status: answer.raw().status().as_u16(),
-                clock_behind: clock_behind(answer.raw(), SystemTime::now()),
+                clock_behind: clock_behind(answer.raw(), SystemTime::from(wall_now())),
             }),
             SdkError::ConstructionFailure(_) => Self::NotSent { reason: chain(&error) },
             // A connection is impossible, as with a proxy of an invalid address.

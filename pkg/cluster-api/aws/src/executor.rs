@@ -1,14 +1,14 @@
 //! [`Executor`]: answers the queries and carries out the writes of one cluster. [`run_pass`]
 //! leads a reconciliation from step to step until it rests.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use aws_network::{
     Action, FoundZone, Identity, Memory, Observed, Outcome, Planned, Problem, Query,
     Reconciliation, Reply, Rest, SEND_WITHIN, Scope, Step, Timestamp,
 };
 use futures::{StreamExt as _, stream};
-use resilience::Fence;
+use resilience::{Fence, wall_now};
 use tokio::time::Instant;
 
 use crate::call::{AwsError, Call};
@@ -150,8 +150,7 @@ const PLAN_HOLDS: Duration = Duration::from_secs(60);
 pub trait PassHooks: Sync {
     /// The time, as the memory counts it.
     fn now(&self) -> Timestamp {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Timestamp(since.as_secs())
+        Timestamp(u64::try_from(wall_now().as_second()).unwrap_or_default())
     }
 
     /// Stores the memory of the cluster durably. False when it could not be stored.

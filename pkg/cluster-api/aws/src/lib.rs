@@ -14,6 +14,7 @@
 //! | `requests.rs`, `call.rs`, `limits.rs`, `metrics.rs` | one call: its turn, its requests, how it fails; rates and metrics |
 //! | `describe.rs`, `polls.rs`, `sweep.rs` | queries; reads that serve many clusters: of those that wait for NAT gateways, of those at rest |
 //! | `perform.rs` | writes |
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod account;
 mod call;

@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use rand::RngExt as _;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::call::{AwsError, Call};
@@ -36,8 +35,7 @@ where
                     doubt = Some(error);
                 }
                 retries += 1;
-                let share = rand::rng().random_range(0.0..1.0);
-                sleep(PAUSE.mul_f64(share * f64::from(retries))).await;
+                sleep(PAUSE.mul_f64(resilience::draw() * f64::from(retries))).await;
             }
             Err(error) if !was_looked_at(&error) => break Err(doubt.unwrap_or(error)),
             ended => break ended,

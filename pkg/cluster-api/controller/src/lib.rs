@@ -19,6 +19,7 @@
 //! | `cluster.rs` | the Cluster controller |
 //! | `aws_cluster.rs` | the AWSCluster controller; in builds with the feature `aws` |
 //! | `controller.rs`, `options.rs`, `flags.rs` | the controllers as the manager starts them, with their flags |
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 #[cfg_attr(
     not(feature = "aws"),

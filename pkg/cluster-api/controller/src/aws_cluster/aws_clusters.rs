@@ -6,9 +6,8 @@ use std::time::Duration;
 use aws_network::{Memory, Problem, Rest};
 use events::{EventType, ObjectRef, Recorder};
 use informer::Informer;
-use jiff::Timestamp;
 use objects::{Error, Object, ObjectClient, Why};
-use resilience::Fence;
+use resilience::{Fence, draw, wall_now};
 use tokio_util::sync::CancellationToken;
 
 use super::identities::Identities;
@@ -50,7 +49,7 @@ impl AwsClusters {
         report: &Report,
         memory: Option<&Memory>,
     ) -> Result<(), Error> {
-        let now = Timestamp::now();
+        let now = wall_now();
         let written = self.client.change_status(object, |now_there, status| {
             report.publish(now_there, status, now, self.options.contract);
             if let Some(memory) = memory {
@@ -110,7 +109,7 @@ impl AwsClusters {
         match rest {
             Rest::For(seconds) => Duration::from_secs(seconds),
             // Jitter: clusters that were created together shall not be read together each time.
-            Rest::Reached | Rest::Stuck => self.sync_period.mul_f64(rand::random_range(0.9..1.1)),
+            Rest::Reached | Rest::Stuck => self.sync_period.mul_f64(0.9 + 0.2 * draw()),
         }
     }
 

@@ -100,8 +100,8 @@ impl Clusters {
             report.conditions.mark_false(READY, "OwnedByAnotherCluster", fact);
             return Ok(None);
         }
-        if !object.metadata.deleting() {
-            adopt(cluster, client, object).await?;
+        if !object.metadata.deleting() && !adopt(cluster, client, object).await? {
+            return Ok(self.is_missing(cluster, name, report));
         }
         let said = Infrastructure::read(object)
             .map_err(|error| StepError::Unreadable(name.to_owned(), error))?;
@@ -171,19 +171,20 @@ fn mirrored(said: &Infrastructure, name: &str) -> Condition {
     condition
 }
 
+/// False when the object is gone: what the cache shows of it says nothing of the next one of its name.
 async fn adopt(
     cluster: &Object<Cluster>,
     client: &ObjectClient<Dynamic>,
     object: &Arc<Object<Dynamic>>,
-) -> Result<(), StepError> {
+) -> Result<bool, StepError> {
     let name = cluster.metadata.name();
     let adopted = client.change(object, |_, draft| {
         ownership::add_owner(&mut draft.metadata.owner_references, cluster);
         draft.metadata.labels.insert(CLUSTER_NAME_LABEL.to_owned(), name.to_owned());
     });
     match adopted.await {
-        // Its watch tells.
-        Ok(_) | Err(Error { why: Why::Gone, .. }) => Ok(()),
+        Ok(_) => Ok(true),
+        Err(Error { why: Why::Gone, .. }) => Ok(false),
         Err(error) => Err(error.into()),
     }
 }

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use events::EventType;
 use objects::{Draft, Object};
+use resilience::wall_now;
 
 use super::reconcile::Clusters;
 use super::report::{Report, StepError};
@@ -46,7 +47,7 @@ impl Clusters {
             return Ok(None);
         }
         let server = format!("https://{endpoint}");
-        let (basis, now) = (self.basis(cluster, &server), SystemTime::now());
+        let (basis, now) = (self.basis(cluster, &server), SystemTime::from(wall_now()));
         if basis.as_ref().is_some_and(|it| self.checked.holds(&cluster.metadata.key, it, now)) {
             return Ok(None);
         }
@@ -103,7 +104,7 @@ impl Clusters {
             }
             let made = match purpose {
                 "sa" => new_service_account_keys()?,
-                _ => new_authority(SystemTime::now())?,
+                _ => new_authority(SystemTime::from(wall_now()))?,
             };
             let texts = [(CERTIFICATE, &*made.public), (KEY, &**made.private)];
             let draft = draft(cluster, SecretBody::of(texts));

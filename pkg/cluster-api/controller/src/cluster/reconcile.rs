@@ -6,9 +6,9 @@ use std::sync::Arc;
 use cidr::IpNet;
 use events::{EventType, ObjectRef, Recorder};
 use informer::Informer;
-use jiff::Timestamp;
 use kube_api::Metadata;
 use objects::{Dynamic, Error, Object, ObjectClient, Why};
+use resilience::wall_now;
 use workqueue::{Next, Reconcile, Retry};
 
 use super::metrics::ClusterMetrics;
@@ -174,7 +174,7 @@ impl Clusters {
         cluster: &Arc<Object<Cluster>>,
         report: &Report,
     ) -> Result<(), StepError> {
-        let now = Timestamp::now();
+        let now = wall_now();
         let written = self.client.change_status(cluster, |now_there, status| {
             report.publish(now_there, status, now);
         });

@@ -125,7 +125,7 @@ impl Reconcile for Crowd {
         tokio::time::sleep(Duration::from_secs(1)).await;
         let length = match self.swept {
             Some(_) if is_judged => PERIOD.saturating_sub(at - seen),
-            _ => PERIOD.mul_f64(rand::random_range(0.9..1.1)),
+            _ => PERIOD.mul_f64(0.9 + 0.2 * resilience::draw()),
         };
         let by_sweep = self.swept.is_some();
         let pause = Pause { is_idle: true, by_sweep, reads, ..Pause::of(length) };
