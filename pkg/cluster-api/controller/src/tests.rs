@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api_server_double::{ApiServer, Reply, Store};
+use api_server_double::{ApiServer, Asked, Reply, Store};
 use client::{ClientOptions, Clients, RequestMetrics, ThrottleMetrics};
 use events::{EventMetrics, ObjectRef};
 use futures::future::BoxFuture;
@@ -40,6 +40,14 @@ fn kinds() -> Vec<Resource> {
 
 /// A server that keeps objects here. The CRDs of all kinds are ours and keep a contract of Cluster API.
 pub(crate) fn server(store: &Arc<Store>) -> ApiServer {
+    server_but_for(store, |_| None)
+}
+
+/// A [`server`] whose answers to some requests are given here.
+pub(crate) fn server_but_for(
+    store: &Arc<Store>,
+    given: impl Fn(&Asked) -> Option<Reply> + Send + Sync + 'static,
+) -> ApiServer {
     for kind in kinds() {
         let name = format!("{}.{}", kind.plural, kind.group);
         let labels =
@@ -48,9 +56,10 @@ pub(crate) fn server(store: &Arc<Store>) -> ApiServer {
         store.put(&Resource::CRDS.object_path(&name), crd);
     }
     let store = Arc::clone(store);
-    ApiServer::new(move |asked| match discovered(asked.path()) {
-        Some(document) => Reply::Json(200, document),
-        None => store.answer(asked),
+    ApiServer::new(move |asked| match (given(asked), discovered(asked.path())) {
+        (Some(reply), _) => reply,
+        (None, Some(document)) => Reply::Json(200, document),
+        (None, None) => store.answer(asked),
     })
 }
 

@@ -6,9 +6,10 @@
 //! Clusters have an endpoint of their own.
 
 use api_server_double::fields::{Crd, End, Field, World, play, set};
-use api_server_double::{ApiServer, Store, merge};
+use api_server_double::{ApiServer, Reply, Store, merge};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use futures::stream::{self, StreamExt as _};
 use kube::config::Kubeconfig;
 use kube_api::Resource;
 use manager::Host;
@@ -17,8 +18,10 @@ use tokio::time::sleep;
 use tokio_util::sync::DropGuard;
 
 use super::*;
-use crate::api::{AWS_CLUSTERS, CLUSTERS, SECRETS};
-use crate::tests::{OTHERS, context, server};
+use crate::api::{
+    AWS_CLUSTERS, CLUSTER_FINALIZER, CLUSTERS, DIALECT_ANNOTATION, INFRASTRUCTURE_GROUP, SECRETS,
+};
+use crate::tests::{OTHERS, context, server, server_but_for};
 
 const KEY: &str = "ns/c";
 /// More than any pause of the controller.
@@ -263,4 +266,42 @@ fn a_field_of_a_cluster_that_is_changed_or_reverted_leaves_no_trace() {
         let end = cluster.settle(&start, false).await;
         assert_eq!(cluster.settle(&changed, false).await, end);
     });
+}
+
+/// The cache shows a Cluster that has ended (`rule:infrastructure-of-another-cluster-is-left`).
+#[tokio::test(start_paused = true)]
+async fn a_cluster_that_has_ended_takes_nothing_from_the_next_one_of_its_name() {
+    let (store, path) = (Arc::<Store>::default(), CLUSTERS.object_path(KEY));
+    let other =
+        Resource { kind: "OtherCluster".into(), plural: "otherclusters".into(), ..AWS_CLUSTERS };
+    let cluster = |uid: &str| {
+        json!({
+            "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster",
+            "metadata": {
+                "namespace": "ns", "name": "c", "uid": uid, "finalizers": [CLUSTER_FINALIZER],
+                "annotations": {DIALECT_ANNOTATION: "v1beta2"},
+            },
+            "spec": {"infrastructureRef": {
+                "apiGroup": INFRASTRUCTURE_GROUP, "kind": "OtherCluster", "name": "c",
+            }},
+        })
+    };
+    let mut ending = cluster("u1");
+    ending["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
+    store.put(&path, ending);
+    let server = server_but_for(&store, |asked| {
+        let is_silent = asked.path().ends_with("/clusters") && asked.query().contains("watch=true");
+        is_silent.then(|| Reply::Watch(stream::pending().boxed()))
+    });
+    let (context, _host) = context(&server).await;
+    let _stop = context.stop.clone().drop_guard();
+    tokio::spawn(async move { run(&context, &options()).await.unwrap() });
+    while store.get(&path).is_some() {
+        sleep(Duration::from_millis(100)).await;
+    }
+    store.put(&path, cluster("u2"));
+    let infrastructure = other.object_path("ns/c");
+    store.put(&infrastructure, json!({"metadata": {"namespace": "ns", "name": "c"}}));
+    sleep(PAUSE).await;
+    assert!(store.get(&infrastructure).is_some(), "it is deleted");
 }
