@@ -289,19 +289,27 @@ async fn a_cluster_that_has_ended_takes_nothing_from_the_next_one_of_its_name() 
     let mut ending = cluster("u1");
     ending["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
     store.put(&path, ending);
-    let server = server_but_for(&store, |asked| {
-        let is_silent = asked.path().ends_with("/clusters") && asked.query().contains("watch=true");
-        is_silent.then(|| Reply::Watch(stream::pending().boxed()))
+    let infrastructure = other.object_path("ns/c");
+    let (next, known) = (cluster("u2"), Arc::clone(&store));
+    let (next_path, made) = (path.clone(), infrastructure.clone());
+    let server = server_but_for(&store, move |asked| {
+        let is_watch = asked.path().ends_with("/clusters") && asked.query().contains("watch=true");
+        let ends = asked.path() == next_path
+            && known.get(&next_path)?["metadata"]["uid"] == "u1"
+            && asked.method() == "PATCH";
+        if ends {
+            // It has ended, the answer is lost, and its user makes the next one at once.
+            known.answer(asked);
+            known.put(&next_path, next.clone());
+            known.put(&made, json!({"metadata": {"namespace": "ns", "name": "c"}}));
+            return Some(Reply::failure(500, "InternalError"));
+        }
+        is_watch.then(|| Reply::Watch(stream::pending().boxed()))
     });
     let (context, _host) = context(&server).await;
     let _stop = context.stop.clone().drop_guard();
     tokio::spawn(async move { run(&context, &options()).await.unwrap() });
-    while store.get(&path).is_some() {
-        sleep(Duration::from_millis(100)).await;
-    }
-    store.put(&path, cluster("u2"));
-    let infrastructure = other.object_path("ns/c");
-    store.put(&infrastructure, json!({"metadata": {"namespace": "ns", "name": "c"}}));
     sleep(PAUSE).await;
+    assert_eq!(store.get(&path).unwrap()["metadata"]["uid"], "u2");
     assert!(store.get(&infrastructure).is_some(), "it is deleted");
 }
