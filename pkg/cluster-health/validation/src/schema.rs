@@ -1,6 +1,6 @@
 //! [`Schema`]: what the CRD of a kind says about its fields, and the check of an object against it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use serde::Deserialize;
@@ -40,6 +40,9 @@ pub(crate) struct Schema {
     additional_properties: Option<Box<Schema>>,
     #[serde(rename = "x-kubernetes-validations")]
     rules: Vec<Rule>,
+    /// The fields that no two items of a list may share.
+    #[serde(rename = "x-kubernetes-list-map-keys")]
+    map_keys: Vec<String>,
     /// What an error says about the missing field.
     #[serde(skip)]
     purpose: Option<&'static str>,
@@ -209,6 +212,23 @@ impl Schema {
         }
         for item in field.items().filter(|item| !item.is_absent()) {
             self.items.iter().for_each(|schema| schema.check(&item, findings));
+        }
+        if !self.map_keys.is_empty() {
+            self.check_map_keys(field, findings);
+        }
+    }
+
+    fn check_map_keys(&self, list: &Field<'_>, findings: &mut Findings) {
+        let key = |item: &Field<'_>, name: &String| {
+            let field = item.field(name);
+            whole(field.value()).map_or_else(|| field.value().to_string(), |it| it.to_string())
+        };
+        let mut known = BTreeSet::new();
+        for item in list.items().filter(|item| item.value().is_object()) {
+            let keys: Vec<_> = self.map_keys.iter().map(|name| key(&item, name)).collect();
+            if !known.insert(keys) {
+                findings.duplicate(&item);
+            }
         }
     }
 

@@ -115,10 +115,11 @@ async fn reconcile(
         .start_filled(nodes)
         .reads_own_writes(&cache, &own_writes)
         .audit(STATUS_EVERY, move || {
-            let outdated = all.frozen(|store| {
+            let mut outdated = all.frozen(|store| {
                 let outdated = store.values().filter(|object| looking.is_outdated(object));
                 outdated.map(|object| Arc::clone(&object.metadata.key)).collect::<Vec<_>>()
             });
+            outdated.sort_unstable();
             for name in outdated {
                 again.add(name);
             }

@@ -225,8 +225,9 @@ pub(crate) fn is_no_news<N: CachedNode>(old: &N, new: &N) -> bool {
 /// Compares claims and cache (`rule:no-block-is-lost`).
 pub(crate) fn audit<N: CachedNode>(nodes: &Informer<N>, reconciler: &Reconciler<N>) {
     let (mended, effects) = nodes.frozen(|store| {
-        let live = store.values().map(AsRef::as_ref);
-        reconciler.allocator.lock().audit(live, Instant::now())
+        let mut live: Vec<&N> = store.values().map(AsRef::as_ref).collect();
+        live.sort_unstable_by(|one, other| one.as_ref().name.cmp(&other.as_ref().name));
+        reconciler.allocator.lock().audit(live.into_iter(), Instant::now())
     });
     if mended > 0 {
         error!(

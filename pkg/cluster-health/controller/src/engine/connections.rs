@@ -186,7 +186,10 @@ impl Connections {
 
     /// The keys of the clusters that use this Secret.
     pub(crate) fn users_of_secret(&self, secret: &str) -> Vec<Arc<str>> {
-        self.0.lock().users.get(secret).into_iter().flatten().cloned().collect()
+        let mut users: Vec<_> =
+            self.0.lock().users.get(secret).into_iter().flatten().cloned().collect();
+        users.sort_unstable();
+        users
     }
 
     /// The namespaces with a Secret that a cluster uses.
@@ -203,7 +206,9 @@ impl Connections {
             used.is_some_and(|used| &*used.key == name) || entry.reference.as_deref() == Some(name)
         };
         let users = state.entries.iter().filter(|(_, entry)| uses(entry));
-        users.map(|(key, _)| Arc::clone(key)).collect()
+        let mut users: Vec<_> = users.map(|(key, _)| Arc::clone(key)).collect();
+        users.sort_unstable();
+        users
     }
 }
 

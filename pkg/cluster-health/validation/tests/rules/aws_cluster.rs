@@ -34,6 +34,7 @@ fn fields() -> Vec<Row> {
         whole(json!({"spec.controlPlaneLoadBalancer": {"scheme": "private"}})).says(&["spec.controlPlaneLoadBalancer.scheme: NotSupported: Unsupported value: \"private\": supported values: \"Internet-facing\", \"internet-facing\", \"internal\""]),
         whole(json!({"spec.controlPlaneLoadBalancer": {"name": "-a"}})).says(&["spec.controlPlaneLoadBalancer.name: Invalid: Invalid value: \"-a\": is made of letters, digits and hyphens, none of them at its ends"]),
         whole(json!({"spec.secondaryControlPlaneLoadBalancer": {"name": "-a"}})).says(&["spec.secondaryControlPlaneLoadBalancer.name: Invalid: Invalid value: \"-a\": is made of letters, digits and hyphens, none of them at its ends"]),
+        whole(json!({"spec.controlPlaneLoadBalancer": {"additionalListeners": [{"port": 22}, {"port": 80}, {"port": 22}]}})).says(&["spec.controlPlaneLoadBalancer.additionalListeners[2]: Duplicate: Duplicate value: \"object\""]),
         whole(json!({"spec.bastion": {"allowedCIDRBlocks": ["x"]}})).says(&["spec.bastion.allowedCIDRBlocks[0]: TypeInvalid: Invalid value: \"string\": spec.bastion.allowedCIDRBlocks[0] in body must be of type cidr (such as 10.0.0.0/16): \"string\""]),
         tags(json!({"team": "a b", "example.com/x": "y@z"})),
         tags(json!({"AWS:x": "y"})).says(&[&key]),
