@@ -177,7 +177,8 @@ pub(super) fn if_offered<T>(read: Result<Vec<T>, AwsError>) -> Result<Vec<T>, Aw
     }
 }
 
-fn if_permitted<T>(read: Result<Vec<T>, AwsError>) -> Result<Vec<T>, AwsError> {
+/// Nothing, where the credentials may not read it.
+pub(super) fn if_permitted<T>(read: Result<Vec<T>, AwsError>) -> Result<Vec<T>, AwsError> {
     match read {
         Err(error)
             if error.refused().is_some_and(|it| classify_read(it) == Refusal::Permission) =>

@@ -3,7 +3,7 @@
 
 use aws_network::{AwsResource, Instance, NatGateway, Tags};
 
-use super::instances::if_offered;
+use super::instances::{if_offered, if_permitted};
 use super::{Describe, filter};
 use crate::call::AwsError;
 use crate::region::Region;
@@ -47,8 +47,11 @@ impl Region {
         all.take("vpc", describe.vpcs_where(has_key()).await?);
         all.take("subnet", describe.subnets(has_key()).await?);
         all.take("internet_gateway", describe.internet_gateways(has_key()).await?);
-        all.take("egress_only_gateway", describe.egress_only_gateways(Some(has_key())).await?);
-        let carriers = if_offered(describe.carrier_gateways(has_key()).await)?;
+        // Policies of earlier releases do not permit these.
+        let egress_only = describe.egress_only_gateways(Some(has_key())).await;
+        all.take("egress_only_gateway", if_permitted(egress_only)?);
+        let carriers = describe.carrier_gateways(has_key()).await;
+        let carriers = if_permitted(if_offered(carriers))?;
         all.take("carrier_gateway", carriers);
         all.take("elastic_ip", describe.addresses(has_key()).await?);
         let nats = describe.nat_gateways(has_key()).await?;

@@ -99,11 +99,8 @@ impl Clusters {
         }
         // Read after the object: it may be that of a Cluster which came after this one under its name, and which the
         // cache does not show yet (`rule:infrastructure-of-another-cluster-is-left`).
-        if !ownership::is_owned_by(&object.metadata, cluster) {
-            let now_there = self.client.read(&cluster.metadata.key).await?;
-            if now_there.is_none_or(|it| it.metadata.uid != cluster.metadata.uid) {
-                return Ok(None);
-            }
+        if !self.may_take(cluster, &object.metadata).await? {
+            return Ok(None);
         }
         report.conditions.mark_true(
             DELETING,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use events::EventType;
-use objects::{Dynamic, Error, Object, ObjectClient, Why};
+use objects::{Dynamic, Error, Object, ObjectClient, ObjectMeta, Why};
 
 use super::reconcile::Clusters;
 use super::references;
@@ -84,6 +84,20 @@ impl Clusters {
         None
     }
 
+    /// Whether an infrastructure object may be taken by this Cluster: it has this UID among its owners, or
+    /// a read that begins after that of the object shows that this Cluster is still there.
+    pub(super) async fn may_take(
+        &self,
+        cluster: &Object<Cluster>,
+        object: &ObjectMeta,
+    ) -> Result<bool, Error> {
+        if ownership::is_owned_by(object, cluster) {
+            return Ok(true);
+        }
+        let now_there = self.client.read(&cluster.metadata.key).await?;
+        Ok(now_there.is_some_and(|it| it.metadata.uid == cluster.metadata.uid))
+    }
+
     async fn take_over(
         &self,
         cluster: &Arc<Object<Cluster>>,
@@ -100,8 +114,11 @@ impl Clusters {
             report.conditions.mark_false(READY, "OwnedByAnotherCluster", fact);
             return Ok(None);
         }
-        if !object.metadata.deleting() && !adopt(cluster, client, object).await? {
-            return Ok(self.is_missing(cluster, name, report));
+        if !object.metadata.deleting() {
+            let may_take = self.may_take(cluster, &object.metadata).await?;
+            if !may_take || !adopt(cluster, client, object).await? {
+                return Ok(self.is_missing(cluster, name, report));
+            }
         }
         let said = Infrastructure::read(object)
             .map_err(|error| StepError::Unreadable(name.to_owned(), error))?;
