@@ -204,7 +204,7 @@ impl Claims {
         held
     }
 
-    /// No ClusterCIDR has gone since a version of which a live Node has a block, or may get one (C2).
+    /// Since a version no ClusterCIDR has gone while a live Node has a block of it, or may get one (C2).
     pub(crate) fn judge_gone(&self, store: &Store, since: u64) -> Verdict {
         let changes = store.changes_after(since).iter();
         let gone = changes.filter(|it| it.key.resource == "clustercidrs" && it.after.is_none());

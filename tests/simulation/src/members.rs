@@ -67,7 +67,7 @@ struct Member {
     condition: Condition,
     /// The first request or connection that failed since the last good answer.
     failing_since: Option<Instant>,
-    /// The same of the failures before that answer, and its time.
+    /// The first failure before that answer, and the time of the answer.
     failed: Option<(Instant, Instant)>,
     /// Since when its object exists.
     named_since: Option<Instant>,

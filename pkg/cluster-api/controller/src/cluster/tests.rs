@@ -268,9 +268,8 @@ fn a_field_of_a_cluster_that_is_changed_or_reverted_leaves_no_trace() {
     });
 }
 
-/// The cache shows a Cluster that has ended (`rule:infrastructure-of-another-cluster-is-left`).
-#[tokio::test(start_paused = true)]
-async fn a_cluster_that_has_ended_takes_nothing_from_the_next_one_of_its_name() {
+/// The infrastructure of a Cluster, while the cache shows the one that had its name before, which is being deleted or not.
+async fn infrastructure_of_the_next_one(is_deleting: bool) -> Option<Value> {
     let (store, path) = (Arc::<Store>::default(), CLUSTERS.object_path(KEY));
     let other =
         Resource { kind: "OtherCluster".into(), plural: "otherclusters".into(), ..AWS_CLUSTERS };
@@ -286,19 +285,21 @@ async fn a_cluster_that_has_ended_takes_nothing_from_the_next_one_of_its_name() 
             }},
         })
     };
-    let mut ending = cluster("u1");
-    ending["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
-    store.put(&path, ending);
+    let mut first = cluster("u1");
+    if is_deleting {
+        first["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
+    }
+    store.put(&path, first);
     let infrastructure = other.object_path("ns/c");
     let (next, known) = (cluster("u2"), Arc::clone(&store));
     let (next_path, made) = (path.clone(), infrastructure.clone());
     let server = server_but_for(&store, move |asked| {
         let is_watch = asked.path().ends_with("/clusters") && asked.query().contains("watch=true");
-        let ends = asked.path() == next_path
+        let ends = asked.path().starts_with(&next_path)
             && known.get(&next_path)?["metadata"]["uid"] == "u1"
             && asked.method() == "PATCH";
         if ends {
-            // It has ended, the answer is lost, and its user makes the next one at once.
+            // It ends, the answer is lost, and its user makes the next one at once.
             known.answer(asked);
             known.put(&next_path, next.clone());
             known.put(&made, json!({"metadata": {"namespace": "ns", "name": "c"}}));
@@ -311,5 +312,16 @@ async fn a_cluster_that_has_ended_takes_nothing_from_the_next_one_of_its_name() 
     tokio::spawn(async move { run(&context, &options()).await.unwrap() });
     sleep(PAUSE).await;
     assert_eq!(store.get(&path).unwrap()["metadata"]["uid"], "u2");
-    assert!(store.get(&infrastructure).is_some(), "it is deleted");
+    let asked = server.asked();
+    let reads = asked.iter().filter(|it| it.method() == "GET" && it.path() == path);
+    assert!(reads.count() > 0, "no reconcile has met the infrastructure");
+    store.get(&infrastructure)
+}
+
+/// `rule:infrastructure-of-another-cluster-is-left`
+#[tokio::test(start_paused = true)]
+async fn a_cluster_that_has_ended_takes_nothing_from_the_next_one_of_its_name() {
+    assert!(infrastructure_of_the_next_one(true).await.is_some(), "it is deleted");
+    let found = infrastructure_of_the_next_one(false).await.unwrap();
+    assert_eq!(found["metadata"]["ownerReferences"], Value::Null, "it is adopted");
 }
