@@ -38,6 +38,11 @@ const CLUSTERS_OF: u64 = 4;
 /// The command that repeats the run of the variables before it.
 const REPEATS: &str = "cargo test -p simulation --test seeds -- --nocapture a_seed_is_replayed";
 
+/// Whether one of the Clusters is on AWS, where things take a minute.
+fn is_on_aws(seed: u64) -> bool {
+    seed % (2 * CLUSTERS_OF) == 2
+}
+
 /// The plan of a run.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -65,7 +70,7 @@ pub struct Plan {
 impl Plan {
     /// The plan of a seed.
     pub fn new(seed: u64) -> Self {
-        let busy = Duration::from_secs(60);
+        let busy = Duration::from_secs(if is_on_aws(seed) { 240 } else { 60 });
         Self {
             seed,
             nodes: 8,
@@ -82,6 +87,10 @@ impl Plan {
     /// Whether cluster-api runs too, with Clusters.
     pub(crate) fn has_clusters(&self) -> bool {
         self.script.is_none() && self.seed % CLUSTERS_OF == 2
+    }
+
+    pub(crate) fn has_aws(&self) -> bool {
+        self.script.is_none() && is_on_aws(self.seed)
     }
 
     /// The random numbers of one decision.
