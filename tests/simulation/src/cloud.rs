@@ -45,9 +45,6 @@ impl Aws {
     /// AWS with delays of this seed, and a VPC of others.
     pub(crate) fn new(seed: u64) -> Self {
         let mut cloud = Cloud::new(Nature::PROMPT, seed, CLUSTER);
-        let (slow, drain, lag) = (cloud.draw(12), cloud.draw(10), cloud.draw(8));
-        let failing_nats = u32::try_from(cloud.draw(2)).unwrap_or_default();
-        cloud.nature = Nature { slow, drain, lag, failing_nats };
         let tags = Tags::from([
             ("Name".to_owned(), OTHERS.to_owned()),
             (DEFAULT_OWNER_TAG.to_owned(), OTHERS.to_owned()),
@@ -60,6 +57,9 @@ impl Aws {
             let create = Action::CreateSubnet { vpc, cidr: of_subnet, ipv6: None, zone, tags };
             drop(cloud.call(&create));
         }
+        let (slow, drain, lag) = (cloud.draw(12), cloud.draw(10), cloud.draw(8));
+        let failing_nats = u32::try_from(cloud.draw(2)).unwrap_or_default();
+        cloud.nature = Nature { slow, drain, lag, failing_nats };
         let foreign = inventory(&cloud);
         Self { cloud, foreign, owner: String::new(), writes: 0, makes_late: false }
     }
@@ -200,7 +200,7 @@ impl Simulated for Wire {
         let what = format!("{action:?}");
         let process = self.0.with(|state| state.leaves(fence, action));
         let action = action.clone();
-        carry(&self.0, &what, process, move |state| state.carry_out(&action))
+        carry(&self.0, &what, process, move |state| state.write_to_aws(&action))
     }
 }
 
@@ -320,7 +320,7 @@ impl State {
     }
 
     /// AWS carries out a write.
-    fn carry_out(&mut self, action: &Action) -> Called {
+    fn write_to_aws(&mut self, action: &Action) -> Called {
         let aws = self.aws.as_mut().ok_or("InternalError")?;
         let touched = aws.touched_of_others(action);
         let called = aws.cloud.call(action);
