@@ -128,12 +128,17 @@ enum Fault {
 
 impl Fault {
     const OF_READS: [Self; 2] = [Self::Lost, Self::Throttled];
-    const OF_WRITES: [Self; 7] = [
+    /// A crash delays the others.
+    const OF_WRITES: [Self; 11] = [
+        Self::Lost,
         Self::Lost,
         Self::AnswerLost,
+        Self::AnswerLost,
         Self::Delayed,
-        Self::Throttled,
+        Self::Delayed,
         Self::Late,
+        Self::Late,
+        Self::Throttled,
         Self::CrashBefore,
         Self::CrashAfter,
     ];
