@@ -386,7 +386,8 @@ impl Plan {
         };
         let is_drawn = rng.random_range(0..100) < percent;
         let breaks = percent > 0 && rng.random_range(0..2) == 0;
-        let halts = percent > 0 && rng.random_range(0..60) == 0;
+        let halts_of = if self.has_aws() { 240 } else { 60 };
+        let halts = percent > 0 && rng.random_range(0..halts_of) == 0;
         let breaches = percent > 0 && rng.random_range(0..6) == 0;
         if !is_drawn && !breaks && !halts && !breaches || !self.permits(number) {
             return calm;
