@@ -8,6 +8,9 @@ use aws_network::{ATTEMPT_TAG, Instance, Source, Tags, Target};
 use crate::cloud::Cloud;
 
 /// One line for each resource that is not gone, sorted.
+///
+/// # Panics
+/// A VPC or a classic load balancer lacks attributes, or a NAT gateway its subnet.
 pub fn inventory(cloud: &Cloud) -> Vec<String> {
     let names = names(cloud);
     let mut lines: Vec<String> = Vec::new();
