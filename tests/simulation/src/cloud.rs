@@ -68,7 +68,7 @@ impl Aws {
     pub(crate) fn inventory(&self) -> Vec<String> {
         let mut lines = inventory(&self.cloud);
         if !self.owner.is_empty() {
-            lines.iter_mut().for_each(|line| *line = line.replace(&*self.owner, "OWNER"));
+            lines = lines.iter().map(|line| line.replace(&*self.owner, "OWNER")).collect();
         }
         lines.sort();
         lines

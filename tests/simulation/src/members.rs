@@ -42,6 +42,8 @@ pub(crate) const FLAGS: [&str; 10] = [
 /// Least time between the starts of the first and the last of three failed probes: two confirmations, each a
 /// tenth shorter.
 const THREE_PROBES: Duration = Duration::from_millis(3_600);
+/// A write that left comes to the server within this time.
+const WRITE_COMES_WITHIN: Duration = Duration::from_secs(10);
 /// A member that is well is ready after this time: a period and a tenth, the limit of a probe, and a second
 /// for the write.
 const READY_AFTER: Duration = Duration::from_millis(4_400 + 3_000 + 1_000);
@@ -65,8 +67,18 @@ struct Member {
     condition: Condition,
     /// The first request or connection that failed since the last good answer.
     failing_since: Option<Instant>,
+    /// When it failed last before that: since when, and until its next good answer.
+    failed: Option<(Instant, Instant)>,
     /// Since when its object exists.
     named_since: Option<Instant>,
+}
+
+impl Member {
+    fn answers_well(&mut self) {
+        if let Some(since) = self.failing_since.take() {
+            self.failed = Some((since, Instant::now()));
+        }
+    }
 }
 
 /// All members.
@@ -75,7 +87,7 @@ pub(crate) struct Members([Member; MEMBERS]);
 impl Default for Members {
     fn default() -> Self {
         let condition = Condition::Well;
-        Self([Member { condition, failing_since: None, named_since: None }; MEMBERS])
+        Self([Member { condition, failing_since: None, failed: None, named_since: None }; MEMBERS])
     }
 }
 
@@ -130,7 +142,7 @@ async fn serve(world: &World, member: usize, mut stream: DuplexStream) -> io::Re
         let answer = format!("HTTP/1.1 {status}\r\ncontent-length: 2\r\n\r\nok");
         stream.write_all(answer.as_bytes()).await?;
         if status == "200 OK" {
-            world.with(|state| state.members.0[member].failing_since = None);
+            world.with(|state| state.members.0[member].answers_well());
         }
     }
 }
@@ -244,13 +256,16 @@ impl State {
         }
         let was_ready = condition(before, "Ready") == Some("True");
         let turns = was_ready && condition(after, "Offline") == Some("True");
-        let Member { failing_since, named_since, .. } = self.members.0[member];
+        let Member { failing_since, failed, named_since, .. } = self.members.0[member];
         // In a script no write comes late: a member that refused only a wrong token stays ready.
         let is_unready = condition(after, "Ready") != Some("True");
         if was_ready && is_unready && failing_since.is_none() && self.plan.script.is_some() {
             self.violate(format!("C8: {name}, which is well, is not ready any more"));
         }
         // What failed before the object existed counts for no threshold of it.
+        // A write that left before a good answer may come after it.
+        let is_late = |(_, until): &(Instant, Instant)| until.elapsed() < WRITE_COMES_WITHIN;
+        let failing_since = failing_since.or(failed.filter(is_late).map(|(since, _)| since));
         let failing = failing_since.map(|since| since.max(named_since.unwrap_or(since)).elapsed());
         if turns && failing.is_none_or(|time| time < THREE_PROBES) {
             self.violate(format!("C8: {name} is offline after it failed for {failing:?}"));

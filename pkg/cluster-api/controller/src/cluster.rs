@@ -81,7 +81,9 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<(), Fail
             named.drop_idle(idle);
             // Not in the random order of the map, so that a run of the simulation can be repeated.
             let keys: BTreeSet<_> = all.frozen(|clusters| clusters.keys().cloned().collect());
-            keys.into_iter().for_each(|key| again.add(key));
+            for key in keys {
+                again.add(key);
+            }
             std::future::ready(())
         })
         .until_stopped()
