@@ -32,16 +32,11 @@ impl fmt::Display for Number {
     }
 }
 
-/// One in so many seeds has Clusters.
+/// One in so many seeds has Clusters, and half of these have one on AWS, where things take a minute.
 const CLUSTERS_OF: u64 = 4;
 
 /// The command that repeats the run of the variables before it.
 const REPEATS: &str = "cargo test -p simulation --test seeds -- --nocapture a_seed_is_replayed";
-
-/// Whether one of the Clusters is on AWS, where things take a minute.
-fn is_on_aws(seed: u64) -> bool {
-    seed % (2 * CLUSTERS_OF) == 2
-}
 
 /// The plan of a run.
 #[derive(Clone, Debug)]
@@ -70,7 +65,7 @@ pub struct Plan {
 impl Plan {
     /// The plan of a seed.
     pub fn new(seed: u64) -> Self {
-        let busy = Duration::from_secs(if is_on_aws(seed) { 240 } else { 60 });
+        let busy = Duration::from_secs(if seed % (2 * CLUSTERS_OF) == 2 { 240 } else { 60 });
         Self {
             seed,
             nodes: 8,
@@ -90,7 +85,7 @@ impl Plan {
     }
 
     pub(crate) fn has_aws(&self) -> bool {
-        self.script.is_none() && is_on_aws(self.seed)
+        self.has_clusters() && self.seed % (2 * CLUSTERS_OF) == 2
     }
 
     /// The random numbers of one decision.
