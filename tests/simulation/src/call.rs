@@ -21,7 +21,7 @@ pub struct Kind {
     pub(crate) is_namespaced: bool,
 }
 
-const KINDS: [Kind; 10] = [
+const KINDS: [Kind; 11] = [
     Kind::core("nodes", "Node", false),
     Kind::core("events", "Event", true),
     Kind::core("configmaps", "ConfigMap", true),
@@ -52,6 +52,13 @@ const KINDS: [Kind; 10] = [
         kind: "Cluster",
         api_version: "cluster.x-k8s.io/v1beta2",
         prefix: "/apis/cluster.x-k8s.io/v1beta2/",
+        is_namespaced: true,
+    },
+    Kind {
+        resource: "awsclusters",
+        kind: "AWSCluster",
+        api_version: "infrastructure.cluster.x-k8s.io/v1beta2",
+        prefix: "/apis/infrastructure.cluster.x-k8s.io/v1beta2/",
         is_namespaced: true,
     },
     // Infrastructure that another program makes.

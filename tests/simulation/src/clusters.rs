@@ -22,8 +22,8 @@ const NAMES: usize = 3;
 const BORROWER: usize = 2;
 /// Name of the Cluster that owns the infrastructure to which [`BORROWER`] refers. It does not exist.
 const LENDER: &str = "lender";
-const NAMESPACE: &str = "fleet";
-const GROUP: &str = "infrastructure.cluster.x-k8s.io";
+pub(crate) const NAMESPACE: &str = "fleet";
+pub(crate) const GROUP: &str = "infrastructure.cluster.x-k8s.io";
 const FINALIZER: &str = "example.com/provider";
 /// Flag that runs their controller as well.
 pub(crate) const FLAG: &str = "--controllers=cluster-api-infrastructure-controller";
@@ -35,16 +35,16 @@ fn name_of(cluster: usize) -> String {
     format!("cluster-{cluster}")
 }
 
-fn key(resource: &'static str, name: &str) -> Key {
+pub(crate) fn key(resource: &'static str, name: &str) -> Key {
     Key { resource, namespace: NAMESPACE.to_owned(), name: name.to_owned() }
 }
 
-fn path_of(resource: &str) -> String {
+pub(crate) fn path_of(resource: &str) -> String {
     let group = if resource == "clusters" { "cluster.x-k8s.io" } else { GROUP };
     format!("/apis/{group}/v1beta2/namespaces/{NAMESPACE}/{resource}")
 }
 
-fn is_deleting(object: &Value) -> bool {
+pub(crate) fn is_deleting(object: &Value) -> bool {
     object["metadata"]["deletionTimestamp"].is_string()
 }
 
@@ -52,12 +52,12 @@ fn has_provider(infrastructure: &Value) -> bool {
     infrastructure["metadata"]["finalizers"][0] == FINALIZER
 }
 
-fn is_provisioned(infrastructure: &Value) -> bool {
+pub(crate) fn is_provisioned(infrastructure: &Value) -> bool {
     infrastructure["status"]["initialization"]["provisioned"] == true
 }
 
 /// Whether the status of a Cluster says that its infrastructure is ready.
-fn says_ready(cluster: &Value) -> bool {
+pub(crate) fn says_ready(cluster: &Value) -> bool {
     cluster["status"]["initialization"]["infrastructureProvisioned"] == true
 }
 
@@ -78,6 +78,9 @@ pub(crate) async fn live(world: World) {
                 state.edit_cluster(number, cluster);
             }
             state.provide(number, &mut rng);
+            if state.plan.has_aws() && state.is_busy && state.plan.permits(number) {
+                state.edit_aws_cluster(number, &mut rng);
+            }
         });
     }
 }
@@ -100,6 +103,9 @@ impl State {
         let metadata = json!({"name": name, "namespace": NAMESPACE, "ownerReferences": [owner]});
         self.edit_at(Method::POST, path_of("otherclusters"), &json!({"metadata": metadata}));
         (0..NAMES).for_each(|cluster| self.add_cluster(cluster));
+        if self.plan.has_aws() {
+            self.register_aws_cluster();
+        }
     }
 
     /// Makes a Cluster and its infrastructure, unless that is there.
@@ -135,7 +141,7 @@ impl State {
         }
     }
 
-    fn remove_cluster(&mut self, name: &str) {
+    pub(crate) fn remove_cluster(&mut self, name: &str) {
         self.edit_at(Method::DELETE, format!("{}/{name}", path_of("clusters")), &Value::Null);
     }
 
@@ -171,17 +177,22 @@ impl State {
         for change in changes {
             let verdict = match change.key.resource {
                 "clusters" => self.judge_cluster(&change),
-                "otherclusters" => self.judge_infrastructure(&change),
+                "otherclusters" | "awsclusters" => self.judge_infrastructure(&change),
                 _ => None,
             };
             if let Some(why) = verdict {
                 self.violate(format!("C11: {} {why}", change.key.name));
             }
+            if change.key.resource == "awsclusters" && change.after.is_none() {
+                self.judge_end_on_aws();
+            }
         }
     }
 
     fn judge_cluster(&self, change: &Change) -> Option<&'static str> {
-        let infrastructure = self.store.get(&key("otherclusters", &change.key.name));
+        let kinds = ["otherclusters", "awsclusters"];
+        let infrastructure =
+            kinds.into_iter().find_map(|kind| self.store.get(&key(kind, &change.key.name)));
         let own = infrastructure.filter(|it| !is_lent(it));
         let was_ready = change.before.as_deref().is_some_and(says_ready);
         match &change.after {

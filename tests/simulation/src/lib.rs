@@ -12,11 +12,14 @@
 //! | `sieve.rs` | a scenario that is perturbed at every point |
 //! | `members.rs` | member clusters, and what their objects may say of them |
 //! | `clusters.rs` | Clusters of Cluster API, the provider of their infrastructure, and what may be written of both |
+//! | `cloud.rs`, `aws_cluster.rs` | AWS and the calls to it; an AWSCluster and its Cluster, and what must be there at rest |
 //! | `shrink.rs` | [`shrink`]: fewer faults, Nodes and seconds for the same violation |
 
 pub mod api;
+mod aws_cluster;
 pub mod call;
 mod claims;
+mod cloud;
 mod clusters;
 mod life;
 mod members;
@@ -65,6 +68,7 @@ pub fn run(plan: &Plan) -> std::io::Result<Report> {
     let report = runtime.block_on(async {
         let world = World::new(plan);
         members::connect(Some(&world));
+        cloud::connect(Some(&world));
         tokio::select! {
             biased;
             () = world.violated() => {}
@@ -81,6 +85,7 @@ pub fn run(plan: &Plan) -> std::io::Result<Report> {
     });
     drop(runtime);
     members::connect(None);
+    cloud::connect(None);
     resilience::seed_draws(None);
     Ok(report)
 }

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::api::Answer;
+use crate::aws_cluster;
 use crate::call::Call;
 use crate::claims::cidrs;
 use crate::clusters;
@@ -87,7 +88,14 @@ async fn fail_at_random(world: &World, nodes: u64) {
 }
 
 fn happen(world: &World, number: Number, rng: &mut SmallRng, nodes: u64) {
-    let (what, node) = (rng.random_range(0..112), rng.random_range(0..nodes));
+    let (mut what, node) = (rng.random_range(0..112), rng.random_range(0..nodes));
+    // A network on AWS needs processes that live for a minute: most of their ends are changes of Nodes.
+    if (76..88).contains(&what)
+        && world.with(|state| state.plan.has_aws())
+        && rng.random_range(0..4) > 0
+    {
+        what = 67;
+    }
     let (slot, seconds) = (rng.random_range(0..REPLICAS), rng.random_range(1..12));
     let soon = Duration::from_secs(seconds);
     let alive = world.with(|state| state.alive(slot));
@@ -103,7 +111,8 @@ fn happen(world: &World, number: Number, rng: &mut SmallRng, nodes: u64) {
             state.note(|| format!("p{id} is asked to stop"));
             state.processes[id].shutdown.cancel();
         }),
-        (88..92, _) => {
+        // Memories of calls to AWS count by the clocks of both machines, which must agree.
+        (88..92, _) if !world.with(|state| state.plan.has_aws()) => {
             world.with(|state| state.count(number, "wall clock set forward"));
             jump(slot, soon);
         }
@@ -274,6 +283,7 @@ async fn settle(world: &World, nodes: u64) {
     }
     if has_clusters {
         clusters::at_rest(world).await;
+        aws_cluster::at_rest(world).await;
     }
     // Till then a write of unknown outcome may be sent again, and a new leader may write the record of the pools.
     sleep_until(limit).await;
@@ -308,6 +318,7 @@ async fn settle(world: &World, nodes: u64) {
     });
     all_assigned(world, "C2").await;
     if has_clusters {
+        aws_cluster::ends_as_a_new_one(world).await;
         clusters::all_end(world).await;
     }
 }

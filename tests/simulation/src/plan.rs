@@ -32,7 +32,7 @@ impl fmt::Display for Number {
     }
 }
 
-/// One in so many seeds has Clusters.
+/// One in so many seeds has Clusters, and half of these have one on AWS, where things take a minute.
 const CLUSTERS_OF: u64 = 4;
 
 /// The command that repeats the run of the variables before it.
@@ -65,7 +65,7 @@ pub struct Plan {
 impl Plan {
     /// The plan of a seed.
     pub fn new(seed: u64) -> Self {
-        let busy = Duration::from_secs(60);
+        let busy = Duration::from_secs(if seed % (2 * CLUSTERS_OF) == 2 { 240 } else { 60 });
         Self {
             seed,
             nodes: 8,
@@ -82,6 +82,10 @@ impl Plan {
     /// Whether cluster-api runs too, with Clusters.
     pub(crate) fn has_clusters(&self) -> bool {
         self.script.is_none() && self.seed % CLUSTERS_OF == 2
+    }
+
+    pub(crate) fn has_aws(&self) -> bool {
+        self.has_clusters() && self.seed % (2 * CLUSTERS_OF) == 2
     }
 
     /// The random numbers of one decision.
@@ -377,7 +381,8 @@ impl Plan {
         };
         let is_drawn = rng.random_range(0..100) < percent;
         let breaks = percent > 0 && rng.random_range(0..2) == 0;
-        let halts = percent > 0 && rng.random_range(0..60) == 0;
+        let halts_of = if self.has_aws() { 240 } else { 60 };
+        let halts = percent > 0 && rng.random_range(0..halts_of) == 0;
         let breaches = percent > 0 && rng.random_range(0..6) == 0;
         if !is_drawn && !breaks && !halts && !breaches || !self.permits(number) {
             return calm;

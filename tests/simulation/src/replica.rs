@@ -16,6 +16,7 @@ use resilience::{BootInstant, ClockReading};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
+use crate::aws_cluster;
 use crate::clusters;
 use crate::members;
 use crate::plan::{LIFE, Number, Plan};
@@ -81,7 +82,8 @@ fn settings(identity: &str, plan: &Plan) -> Result<ProcessSettings> {
     let controllers: &[&str] =
         if plan.has_members { &members::FLAGS } else { &["--controllers=node-ipam-controller"] };
     let clusters = plan.has_clusters().then_some(clusters::FLAG);
-    let args = args.chain(controllers.iter().copied()).chain(clusters);
+    let aws: &[&str] = if plan.has_aws() { &aws_cluster::FLAGS } else { &[] };
+    let args = args.chain(controllers.iter().copied()).chain(clusters).chain(aws.iter().copied());
     let args = args.map(OsString::from).chain(more);
     let Parsed::Run(values) =
         parse(args, &controller_flags(controllers::ALL), &known, &build::INFO)?

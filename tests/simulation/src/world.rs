@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::api::{Answer, answer};
 use crate::call::Call;
 use crate::claims::{Claims, Sent};
+use crate::cloud::Aws;
 use crate::members::Members;
 use crate::plan::{LAG, Number, Plan, REQUEST};
 use crate::sieve::Record;
@@ -108,6 +109,8 @@ pub(crate) struct State {
     pub(crate) processes: Vec<Process>,
     pub(crate) claims: Claims,
     pub(crate) members: Members,
+    /// Of plans with an AWSCluster.
+    pub(crate) aws: Option<Aws>,
     /// Faults happen.
     pub(crate) is_busy: bool,
     /// What happened, by number.
@@ -153,6 +156,7 @@ impl World {
             processes: Vec::new(),
             claims: Claims::default(),
             members: Members::default(),
+            aws: plan.has_aws().then(|| Aws::new(plan.seed)),
             is_busy: plan.script.is_none(),
             happened: Vec::new(),
             reach: BTreeMap::new(),
@@ -243,13 +247,18 @@ impl State {
     /// An id of the next request, and the number of its fate, which does not depend on other requests.
     pub(crate) fn next_request(&mut self, process: usize, call: &Call) -> (u64, Number) {
         self.requests += 1;
-        let key = format!("{process} {} {}", call.method, call.path);
+        let number = self.next_of(format!("{process} {} {}", call.method, call.path));
+        (self.requests, Number(REQUEST, number))
+    }
+
+    /// A number of the next one of equal requests, which does not depend on other requests.
+    pub(crate) fn next_of(&mut self, key: String) -> u64 {
         let mut hash = DefaultHasher::new();
         key.hash(&mut hash);
         let count = self.asked.entry(key).or_default();
         *count += 1;
         count.hash(&mut hash);
-        (self.requests, Number(REQUEST, hash.finish() % 1_000_000_000))
+        hash.finish() % 1_000_000_000
     }
 
     /// The API server for a request of a process.

@@ -125,10 +125,18 @@ fn replicas_violate_no_claim() {
 }
 
 /// What has to happen in the runs.
-const KINDS: [&str; 32] = [
+const KINDS: [&str; 42] = [
     "429",
     "5xx after the effect",
     "5xx without effect",
+    "AWS answer lost",
+    "AWS call delayed without an answer",
+    "AWS call lost",
+    "AWS call throttled",
+    "AWS shows a resource late",
+    "AWSCluster changed",
+    "AWSCluster created",
+    "AWSCluster deleted",
     "Cluster created",
     "Cluster deleted",
     "Node changes",
@@ -140,6 +148,8 @@ const KINDS: [&str; 32] = [
     "connection lost",
     "connection lost before the effect",
     "crash",
+    "crash after an AWS call",
+    "crash before an AWS call",
     "member fails",
     "member is silent",
     "member is slow",

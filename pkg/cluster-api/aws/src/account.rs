@@ -29,6 +29,7 @@ use tokio::sync::OnceCell;
 use crate::call::AwsError;
 use crate::callers::Callers;
 use crate::connections::Connections;
+use crate::gate::simulated;
 use crate::limits::Limits;
 use crate::metrics::Metrics;
 use crate::region::{Options, Region};
@@ -155,6 +156,9 @@ impl Account {
     /// The account that the credentials belong to, as STS in this region says. An answer other than
     /// `expected` is asked for again after half a minute.
     pub async fn caller(&self, region: &str, expected: Option<&str>) -> Result<String, AwsError> {
+        if let Some(cloud) = simulated() {
+            return cloud.caller().await;
+        }
         let region = self.region(region);
         self.0.callers.account(region.sts(), &self.0.http, expected).await
     }

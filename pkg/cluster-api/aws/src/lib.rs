@@ -9,7 +9,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `account.rs`, `region.rs`, `callers.rs` | credentials, also of roles; clients; the account of the credentials |
-//! | `connections.rs`, `gate.rs` | requests and answers; the fence, checked last |
+//! | `connections.rs`, `gate.rs` | requests and answers; the fence, checked last; AWS in a simulation |
 //! | `executor.rs` | one read, one write, one run of a reconciliation |
 //! | `requests.rs`, `call.rs`, `limits.rs`, `metrics.rs` | one call: its turn, its requests, how it fails; rates and metrics |
 //! | `describe.rs`, `polls.rs`, `sweep.rs` | queries; reads that serve many clusters: of those that wait for NAT gateways, of those at rest |
@@ -37,6 +37,7 @@ pub use call::AwsError;
 pub use describe::Marked;
 pub use executor::Executor;
 pub use executor::{Judged, PassHooks, judge, look, run_pass};
+pub use gate::{Simulated, Simulating, simulate};
 pub use limits::Rates;
 pub use metrics::Metrics;
 pub use region::Region;

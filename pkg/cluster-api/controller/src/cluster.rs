@@ -18,6 +18,7 @@ mod reconcile;
 mod references;
 mod report;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -78,7 +79,11 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<(), Fail
         .reads_own_writes(&clusters, &own_writes)
         .audit(options.sync_period, move || {
             named.drop_idle(idle);
-            all.frozen(|clusters| clusters.keys().for_each(|key| again.add(Arc::clone(key))));
+            // Not in the random order of the map, so that a run of the simulation can be repeated.
+            let keys: BTreeSet<_> = all.frozen(|clusters| clusters.keys().cloned().collect());
+            for key in keys {
+                again.add(key);
+            }
             std::future::ready(())
         })
         .until_stopped()

@@ -2,10 +2,9 @@
 
 use aws_fixtures::{absent, identity, present, seed};
 use aws_network::{Action, ElbAction, Memory, Part, ROLE_TAG, Reason, Rest, Spec, Tags};
+use cloud_double::{Cloud, Nature, inventory};
 
-use crate::cloud::{Cloud, Nature};
 use crate::driver::World;
-use crate::inventory::inventory;
 
 /// Turns a cluster of ours into one that upstream made: without owner and slots, with its names.
 pub(crate) fn as_upstream_made_it(cloud: &mut Cloud) {

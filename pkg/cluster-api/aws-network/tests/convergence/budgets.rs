@@ -2,10 +2,9 @@
 
 use aws_fixtures::{absent, counted, counts, present, seed};
 use aws_network::{Action, NatMode, Rest};
+use cloud_double::{Nature, inventory};
 
-use crate::cloud::Nature;
 use crate::driver::World;
-use crate::inventory::inventory;
 
 #[test]
 fn the_cluster_is_made_with_58_calls_kept_with_9_and_deleted_with_50() {

@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 
 use aws_fixtures::{absent, present, seed};
 use aws_network::{Goal, Memory, NatMode, Rest, Spec};
+use cloud_double::{Nature, differences, inventory};
 
-use crate::cloud::Nature;
 use crate::driver::{Fault, World};
-use crate::inventory::{differences, inventory};
 use crate::scenes::{MODES, SCENES, ever, world};
 
 /// A world in which the cluster is.

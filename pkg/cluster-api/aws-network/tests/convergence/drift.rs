@@ -5,10 +5,9 @@ use aws_network::{
     Action, ClassicAttributes, DEFAULT_ROUTE, InstanceState, LoadBalancerKind, NatState, ROLE_TAG,
     Reason, Rest, Route, Rule, Source, Spec, Subnet, Target,
 };
+use cloud_double::{Cloud, Nature, differences, inventory};
 
-use crate::cloud::{Cloud, Nature};
 use crate::driver::World;
-use crate::inventory::{differences, inventory};
 
 pub(crate) type Damage = (&'static str, usize, fn(&mut Cloud));
 

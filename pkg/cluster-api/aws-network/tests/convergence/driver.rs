@@ -5,8 +5,7 @@ use aws_network::{
     Goal, Identity, LogicalId, Memory, Outcome, Planned, Query, Reconciliation, Refused, Rest,
     Step, Timestamp,
 };
-
-use super::cloud::{Cloud, Nature};
+use cloud_double::{Cloud, Nature};
 
 /// A fault of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -267,7 +266,8 @@ impl World {
         if fault == Some(Fault::CallLost) {
             return Outcome::Unknown;
         }
-        self.cloud.check_owned(&self.identity, action);
+        let touched = self.cloud.touched_of_others(&self.identity, action);
+        assert_eq!(touched, None);
         let mut called = self.cloud.call(action);
         if let Ok(answer) = &called
             && fault.is_some_and(Fault::is_late)

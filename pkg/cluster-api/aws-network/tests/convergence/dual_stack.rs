@@ -7,12 +7,11 @@ use aws_network::{
     Planned, Problem, Reason, Reconciliation, Rest, Scheme, Spec, SubnetSpec, Tags, Target,
     conditions, is_ready,
 };
+use cloud_double::{Cloud, Nature, differences, inventory};
 
 use crate::adoption::as_upstream_made_it;
-use crate::cloud::{Cloud, Nature};
 use crate::driver::World;
 use crate::foreign::{in_theirs, theirs};
-use crate::inventory::{differences, inventory};
 
 pub(crate) fn made(spec: &Spec) -> World {
     let mut world = World::new(Nature::PROMPT, 4);

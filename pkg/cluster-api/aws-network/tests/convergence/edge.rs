@@ -6,13 +6,12 @@ use aws_network::{
     Action, BastionSpec, DEFAULT_ROUTE, Desired, LoadBalancerKind, Memory, NatMode, Part, Planned,
     Problem, Reason, Rest, Spec, SubnetSpec, Tags, Target, ZoneType, network_ids, outputs,
 };
+use cloud_double::{Cloud, Nature, inventory};
 
 use crate::adoption::as_upstream_made_it;
-use crate::cloud::{Cloud, Nature};
 use crate::driver::World;
 use crate::dual_stack::{conditions_of, goes, is_silent, made, reach};
 use crate::foreign::{in_theirs, theirs};
-use crate::inventory::inventory;
 
 const SLOW: Nature = Nature { slow: 60, ..Nature::PROMPT };
 

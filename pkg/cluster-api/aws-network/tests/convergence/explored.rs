@@ -5,10 +5,9 @@ use std::time::Instant;
 
 use aws_fixtures::{absent, present, seed};
 use aws_network::{NatMode, Rest, Spec};
+use cloud_double::{Nature, differences, inventory};
 
-use crate::cloud::Nature;
 use crate::driver::{Fault, World};
-use crate::inventory::{differences, inventory};
 use crate::scenes::MODES;
 
 /// Reads show the present, or a moment in the last 30 s.

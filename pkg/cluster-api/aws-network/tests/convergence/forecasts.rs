@@ -2,8 +2,8 @@
 
 use aws_fixtures::{absent, dual_stack, load_balancer, present, seed, with_nats};
 use aws_network::{Goal, LoadBalancerKind, NatMode, Rest, Spec, forecast};
+use cloud_double::Nature;
 
-use crate::cloud::Nature;
 use crate::drift::DAMAGES;
 use crate::driver::World;
 

@@ -8,10 +8,9 @@ use aws_network::{
     Removal, Rest, Role, Route, RouteTable, Rule, SecurityGroup, ServiceResources, Source, Spec,
     Subnet, SubnetSpec, Tags, Target, Vpc,
 };
+use cloud_double::{Cloud, Nature, differences, inventory};
 
-use crate::cloud::{Cloud, Nature};
 use crate::driver::World;
-use crate::inventory::{differences, inventory};
 
 fn vpc(id: &str, cidr: &str, tags: Tags) -> Vpc {
     let cidr = cidr::parse(cidr).unwrap();

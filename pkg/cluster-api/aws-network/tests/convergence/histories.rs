@@ -3,13 +3,12 @@
 
 use aws_fixtures::{absent, load_balancer, present, seed};
 use aws_network::{BastionSpec, Dialect, LoadBalancerKind, Memory, Rest, Scheme, Spec};
+use cloud_double::{Nature, differences, inventory};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-use crate::cloud::Nature;
 use crate::drift::DAMAGES;
 use crate::driver::{Fault, World};
-use crate::inventory::{differences, inventory};
 use crate::scenes::MODES;
 
 prop_compose! {

@@ -6,11 +6,10 @@ use aws_network::{
     Action, ElbV2Action, HealthCheckSpec, ListenerSpec, LoadBalancerKind, LogicalId, Memory,
     NetworkListener, Part, Rest, Role, Spec, Tags, TargetAttributes,
 };
+use cloud_double::{Cloud, Nature, differences, inventory};
 
 use crate::adoption::as_upstream_made_it;
-use crate::cloud::{Cloud, Nature};
 use crate::driver::{Fault, World};
-use crate::inventory::{differences, inventory};
 
 /// A cluster with a network load balancer that listens on these ports as well.
 pub(crate) fn with_ports(ports: &[u16]) -> Spec {

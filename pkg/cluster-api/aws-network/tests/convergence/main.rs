@@ -1,12 +1,10 @@
-//! Whole clusters, made, changed and deleted on a naive model of AWS, with every write as a point
-//! of failure.
+//! Whole clusters, made, changed and deleted on a naive model of AWS, `cloud_double::Cloud`, with every write as a
+//! point of failure.
 //!
 //! | module | part |
 //! |---|---|
-//! | `cloud`, `store` | the model of AWS |
-//! | `driver`, `owned` | carries out a reconciliation on it, with faults; no write names what is not ours |
+//! | `driver` | carries out a reconciliation on it, with faults; no write names what is not ours |
 //! | `ownership` | who a resource belongs to, and what is done to it |
-//! | `inventory` | what AWS has, in words that do not depend on ids |
 //! | `budgets` | how many calls it takes, and what it leads to |
 //! | `crash_points`, `scenes` | each write of a create and a delete, with each fault |
 //! | `explored` | each two writes, with each two faults |
@@ -27,7 +25,6 @@
 
 mod adoption;
 mod budgets;
-mod cloud;
 mod crash_points;
 mod drift;
 mod driver;
@@ -37,10 +34,8 @@ mod explored;
 mod forecasts;
 mod foreign;
 mod histories;
-mod inventory;
 mod listeners;
 mod mirrored;
-mod owned;
 mod ownership;
 mod plans;
 mod policies;
@@ -49,5 +44,4 @@ mod regional;
 mod scenes;
 mod secondary;
 mod states;
-mod store;
 mod vpc_cidrs;

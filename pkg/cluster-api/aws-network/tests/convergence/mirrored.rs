@@ -2,10 +2,9 @@
 
 use aws_fixtures::{absent, present, seed};
 use aws_network::{Desired, NetworkIds, Rest, Spec, network_ids};
+use cloud_double::{Nature, inventory};
 
-use crate::cloud::Nature;
 use crate::driver::World;
-use crate::inventory::inventory;
 
 /// The spec with the id of the VPC, and with this of each subnet.
 fn with_ids(

@@ -9,12 +9,11 @@ use aws_network::{
     Planned, ROLE_TAG, Reason, Reconciliation, Removal, Rest, Role, SecurityGroup,
     ServiceResources, Spec, Tags, TargetGroup,
 };
+use cloud_double::{Cloud, Nature, differences, inventory};
 
 use crate::adoption::{adopting, as_upstream_made_it, upstreams};
-use crate::cloud::{Cloud, Nature};
 use crate::driver::World;
 use crate::foreign::{in_theirs, theirs};
-use crate::inventory::{differences, inventory};
 use crate::listeners::add_listener_of_others;
 
 fn tags<const N: usize>(pairs: [(&str, &str); N]) -> Tags {

@@ -5,11 +5,10 @@ use std::time::Instant;
 
 use aws_fixtures::{absent, present};
 use aws_network::{Goal, Identity, Memory, NatMode, Rest, Spec};
+use cloud_double::{Nature, differences, inventory};
 
-use crate::cloud::Nature;
 use crate::driver::World;
 use crate::explored::{Reference, ever, spec};
-use crate::inventory::{differences, inventory};
 use crate::scenes::MODES;
 
 /// What is seen of a cluster. Numbers count writes from 0; a process crashes after the last one.

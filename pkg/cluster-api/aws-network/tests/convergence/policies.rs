@@ -2,12 +2,11 @@
 
 use aws_fixtures::{LOCAL, WAVELENGTH, absent, edge, present, seed};
 use aws_network::{Action, DEFAULT_ROUTE, Memory, NatMode, NatState, Rest, Spec, Target};
+use cloud_double::{Cloud, Nature, differences, inventory};
 
-use crate::cloud::{Cloud, Nature};
 use crate::driver::World;
 use crate::dual_stack::{goes, is_silent, made, reach};
 use crate::edge::{exits, is_of, without, zone};
-use crate::inventory::{differences, inventory};
 
 pub(crate) fn with(mode: NatMode, zone: Option<&str>) -> Spec {
     let mut spec = seed();

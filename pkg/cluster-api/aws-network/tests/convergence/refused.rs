@@ -5,10 +5,9 @@ use aws_network::{
     BalancerState, Goal, IngressRuleSpec, LoadBalancerKind, NatState, Part, Reason, Reconciliation,
     Rest, Spec, Step, Timestamp, conditions, is_ready,
 };
+use cloud_double::{Nature, differences, inventory};
 
-use crate::cloud::Nature;
 use crate::driver::World;
-use crate::inventory::{differences, inventory};
 
 #[test]
 fn a_quota_stops_what_needs_it_and_nothing_else() {

@@ -8,10 +8,9 @@ use aws_network::{
     Action, IngressRuleSpec, LogicalId, Memory, NatMode, NatState, Part, Reason, Reconciliation,
     Rest, Source, Spec, Target, conditions, outputs,
 };
+use cloud_double::{Cloud, Nature, differences, inventory};
 
-use crate::cloud::{Cloud, Nature};
 use crate::driver::{Fault, World};
-use crate::inventory::{differences, inventory};
 use crate::policies::{no_subnet_loses_its_route, private_exits, serving, with};
 
 /// Codes by which AWS says that it offers none here.

@@ -2,8 +2,8 @@
 
 use aws_fixtures::{dual_stack, edge, with_nats};
 use aws_network::{LoadBalancerKind, NatMode, Spec};
+use cloud_double::Nature;
 
-use crate::cloud::Nature;
 use crate::driver::World;
 use crate::listeners::with_ports;
 use crate::secondary::with_both;

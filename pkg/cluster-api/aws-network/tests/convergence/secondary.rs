@@ -6,10 +6,9 @@ use aws_network::{
     NetworkLoadBalancer, Outputs, Part, Reconciliation, Rest, Scheme, Spec, Tags, conditions,
     is_ready, outputs,
 };
+use cloud_double::{Nature, differences, inventory};
 
-use crate::cloud::Nature;
 use crate::driver::{Fault, World};
-use crate::inventory::{differences, inventory};
 use crate::listeners::with_ports;
 
 /// A cluster whose first load balancer is of this kind, with an internal second one.

@@ -4,12 +4,11 @@
 
 use aws_fixtures::{absent, identity, present, seed};
 use aws_network::{Action, DEFAULT_OWNER_TAG, ElbAction, Identity, Memory, Rest, Spec, Tags};
+use cloud_double::{Cloud, Nature, differences, inventory};
 use proptest::prelude::*;
 
-use crate::cloud::{Cloud, Nature};
 use crate::driver::World;
 use crate::histories::{config, natures};
-use crate::inventory::{differences, inventory};
 
 /// A tag that somebody has put on what is ours.
 const MARK: (&str, &str) = ("team", "somebody");

@@ -4,12 +4,11 @@ use aws_fixtures::{dual_stack, load_balancer, present, seed, subnet};
 use aws_network::{
     Action, Ipv6Range, LoadBalancerKind, Memory, Part, Planned, Rest, Spec, SubnetSpec,
 };
+use cloud_double::{Nature, inventory};
 
-use crate::cloud::Nature;
 use crate::driver::World;
 use crate::dual_stack::{RANGE, conditions_of, goes, is_silent, made, reach, rules};
 use crate::foreign::{in_theirs, theirs};
-use crate::inventory::inventory;
 
 const NLB_RULE: &str = "Allow NLB traffic to the control plane instances.";
 

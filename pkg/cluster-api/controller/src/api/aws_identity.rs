@@ -12,7 +12,7 @@ use super::INFRASTRUCTURE_GROUP;
 pub(crate) const CONTROLLER_IDENTITY_NAME: &str = "default";
 
 /// The kind of an identity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum IdentityKind {
     /// The credentials of this program.
     Controller,

@@ -1,7 +1,7 @@
 //! [`Identities`]: the credentials of each AWSCluster, from the identities that it names
 //! (`rule:an-awscluster-stays-in-its-account`). AWSClusters with the same identities share them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -46,7 +46,8 @@ pub(super) struct Identities {
     /// With the credentials of this program.
     pub(super) process: Account,
     context: Context,
-    objects: HashMap<IdentityKind, Informer<Object<AwsIdentity>>>,
+    /// In their order, in which they are awaited.
+    objects: BTreeMap<IdentityKind, Informer<Object<AwsIdentity>>>,
     /// Watched when the first identity selects namespaces by label.
     namespaces: OnceLock<(Informer<Metadata>, Subscription<Metadata>)>,
     secrets: ObjectClient<Secret>,
@@ -74,7 +75,7 @@ impl Identities {
             let source = informers.source(Kind::Custom(kind.resource()));
             (kind, informers.get_from::<Object<AwsIdentity>>(source))
         };
-        let objects: HashMap<_, _> = IdentityKind::ALL.into_iter().map(cache).collect();
+        let objects: BTreeMap<_, _> = IdentityKind::ALL.into_iter().map(cache).collect();
         let subscribe = |(kind, cache): (&IdentityKind, &Informer<Object<AwsIdentity>>)| {
             let (kind, all, queue) = (*kind, clusters.clone(), queue.clone());
             let accounts = Arc::clone(&accounts);

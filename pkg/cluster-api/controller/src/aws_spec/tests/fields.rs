@@ -5,31 +5,23 @@
 //! |---|---|
 //! | `table` | values of each field |
 //! | `exceptions` | fields that cannot follow, and why |
-//! | `double` | the model of AWS of `aws-network` |
+//! | `driver` | carries out reconciliations, as in the tests of `aws-network` |
 
 use api_server_double::fields::{Crd, set};
 use aws_network::{Action, Goal, LogicalId, ROLE_TAG, Rest, SecurityGroup, Subnet, Tags, Vpc};
+use cloud_double::{Cloud, Nature, differences, inventory};
 
 use super::*;
+use driver::World;
 use exceptions::{EXCEPTIONS, REPORTED};
 use table::{Row, rows};
 
 mod exceptions;
 mod table;
 
-#[path = "../../../../aws-network/tests/convergence"]
+#[path = "../../../../aws-network/tests/convergence/driver.rs"]
 #[allow(dead_code, reason = "the tests of `aws-network` use the rest")]
-mod double {
-    pub(super) mod cloud;
-    pub(super) mod driver;
-    pub(super) mod inventory;
-    mod owned;
-    mod store;
-}
-
-use double::cloud::{Cloud, Nature};
-use double::driver::World;
-use double::inventory::{differences, inventory};
+mod driver;
 
 /// An AWSCluster with what AWS has for it.
 struct Cluster {

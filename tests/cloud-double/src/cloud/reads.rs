@@ -2,8 +2,8 @@
 
 use aws_network::{InternetGateway, Lookup, Query, ROLE_TAG, Reply, Scope, Tags};
 
-use super::super::store::Then;
 use super::Cloud;
+use crate::store::Then;
 
 impl Cloud {
     fn is_tagged(&self, tags: &Tags) -> bool {

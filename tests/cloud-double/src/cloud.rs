@@ -9,11 +9,12 @@ use aws_network::{
     Reply, RouteTable, SecurityGroup, Subnet, TargetGroup, Vpc,
 };
 
-use super::store::{Late, Store, Then};
+use crate::store::{Late, Store, Then};
 
 mod balancers;
 mod ec2;
 mod groups;
+mod owned;
 mod reads;
 mod routes;
 mod tags;
@@ -30,45 +31,63 @@ fn is_removal(call: &str) -> bool {
 }
 
 /// The result of a call: an answer, or a code.
-pub(crate) type Called = Result<Answer, &'static str>;
+pub type Called = Result<Answer, &'static str>;
 
 /// Behaviour of AWS that a test sets.
 #[derive(Clone, Debug)]
-pub(crate) struct Nature {
+pub struct Nature {
     /// Seconds until a NAT gateway, an instance or a network load balancer is made, or gone.
-    pub(crate) slow: u64,
+    pub slow: u64,
     /// Seconds for which interfaces of a deleted load balancer stay.
-    pub(crate) drain: u64,
+    pub drain: u64,
     /// Reads may show the state of up to so many seconds ago, and calls may not know ids as young.
-    pub(crate) lag: u64,
+    pub lag: u64,
     /// NAT gateways that fail before one is created.
-    pub(crate) failing_nats: u32,
+    pub failing_nats: u32,
 }
 
 impl Nature {
-    pub(crate) const PROMPT: Self = Self { slow: 0, drain: 0, lag: 0, failing_nats: 0 };
+    /// Without delays.
+    pub const PROMPT: Self = Self { slow: 0, drain: 0, lag: 0, failing_nats: 0 };
 }
 
+/// AWS, as one account in one region sees it.
 #[derive(Clone, Debug)]
-pub(crate) struct Cloud {
-    pub(crate) now: u64,
-    pub(crate) nature: Nature,
-    pub(crate) vpcs: Store<Vpc>,
-    pub(crate) subnets: Store<Subnet>,
-    pub(crate) gateways: Store<InternetGateway>,
-    pub(crate) egress_only: Store<InternetGateway>,
-    pub(crate) carriers: Store<InternetGateway>,
-    pub(crate) addresses: Store<Address>,
-    pub(crate) nats: Store<NatGateway>,
-    pub(crate) tables: Store<RouteTable>,
-    pub(crate) groups: Store<SecurityGroup>,
-    pub(crate) instances: Store<Instance>,
-    pub(crate) classic: Store<ClassicLoadBalancer>,
-    pub(crate) network: Store<NetworkLoadBalancer>,
-    pub(crate) target_groups: Store<TargetGroup>,
-    pub(crate) interfaces: Store<NetworkInterface>,
+pub struct Cloud {
+    /// The time in seconds.
+    pub now: u64,
+    /// How it behaves.
+    pub nature: Nature,
+    /// VPCs.
+    pub vpcs: Store<Vpc>,
+    /// Subnets.
+    pub subnets: Store<Subnet>,
+    /// Internet gateways.
+    pub gateways: Store<InternetGateway>,
+    /// Egress-only internet gateways.
+    pub egress_only: Store<InternetGateway>,
+    /// Carrier gateways.
+    pub carriers: Store<InternetGateway>,
+    /// Elastic IPs.
+    pub addresses: Store<Address>,
+    /// NAT gateways.
+    pub nats: Store<NatGateway>,
+    /// Route tables.
+    pub tables: Store<RouteTable>,
+    /// Security groups.
+    pub groups: Store<SecurityGroup>,
+    /// Instances.
+    pub instances: Store<Instance>,
+    /// Classic load balancers.
+    pub classic: Store<ClassicLoadBalancer>,
+    /// Network load balancers.
+    pub network: Store<NetworkLoadBalancer>,
+    /// Target groups.
+    pub target_groups: Store<TargetGroup>,
+    /// Network interfaces that no instance has.
+    pub interfaces: Store<NetworkInterface>,
     /// Ids of what else others have put into the VPC.
-    pub(crate) residents: Vec<String>,
+    pub residents: Vec<String>,
     /// Where a bastion lies and which groups it has, which its description here does not say.
     places: Vec<(String, String, String)>,
     /// Events that happen by themselves, and when.
@@ -80,9 +99,9 @@ pub(crate) struct Cloud {
     random: u64,
     next_id: u64,
     /// The tag of the cluster, by which reads filter.
-    pub(crate) cluster_tag: String,
+    pub cluster_tag: String,
     /// Refuses calls of this operation with this code, so many times.
-    pub(crate) refusals: Vec<(&'static str, &'static str, u32)>,
+    pub refusals: Vec<(&'static str, &'static str, u32)>,
 }
 
 #[derive(Clone, Debug)]
@@ -98,7 +117,8 @@ enum Due {
 }
 
 impl Cloud {
-    pub(crate) fn new(nature: Nature, seed: u64, cluster: &str) -> Self {
+    /// An empty account, whose reads filter by the tag of this cluster.
+    pub fn new(nature: Nature, seed: u64, cluster: &str) -> Self {
         Self {
             now: 1_000_000,
             nature,
@@ -130,7 +150,7 @@ impl Cloud {
     }
 
     /// A number below `bound`, from the seed.
-    pub(crate) fn draw(&mut self, bound: u64) -> u64 {
+    pub fn draw(&mut self, bound: u64) -> u64 {
         self.random = self
             .random
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -149,7 +169,7 @@ impl Cloud {
     }
 
     /// Lets time pass, and with it what happens by itself.
-    pub(crate) fn advance(&mut self, seconds: u64) {
+    pub fn advance(&mut self, seconds: u64) {
         self.now += seconds;
         self.settle();
     }
@@ -242,7 +262,7 @@ impl Cloud {
     }
 
     /// Carries out one write.
-    pub(crate) fn call(&mut self, action: &Action) -> Called {
+    pub fn call(&mut self, action: &Action) -> Called {
         let name = format!("{action:?}");
         if let Some(rule) = self
             .refusals
@@ -292,7 +312,7 @@ impl Cloud {
     }
 
     /// Does not show what was just made in the next reads, and knows it in no write, for some seconds.
-    pub(crate) fn make_late(&mut self, id: &str) {
+    pub fn make_late(&mut self, id: &str) {
         self.late.get_mut().insert(id.to_owned(), (self.now + LATE_FOR, LATE_READS));
     }
 
@@ -304,7 +324,7 @@ impl Cloud {
     }
 
     /// Answers one query, perhaps with the past.
-    pub(crate) fn read(&mut self, query: &Query) -> Reply {
+    pub fn read(&mut self, query: &Query) -> Reply {
         let lag = self.nature.lag;
         let behind = if lag == 0 { 0 } else { self.draw(lag + 1) };
         let (now, late) = (self.now, self.late.clone());

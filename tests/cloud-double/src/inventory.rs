@@ -5,10 +5,13 @@ use std::collections::BTreeMap;
 
 use aws_network::{ATTEMPT_TAG, Instance, Source, Tags, Target};
 
-use super::cloud::Cloud;
+use crate::cloud::Cloud;
 
 /// One line for each resource that is not gone, sorted.
-pub(crate) fn inventory(cloud: &Cloud) -> Vec<String> {
+///
+/// # Panics
+/// A VPC or a classic load balancer lacks attributes, or a NAT gateway its subnet.
+pub fn inventory(cloud: &Cloud) -> Vec<String> {
     let names = names(cloud);
     let mut lines: Vec<String> = Vec::new();
     for vpc in cloud.vpcs.all() {
@@ -61,7 +64,7 @@ pub(crate) fn inventory(cloud: &Cloud) -> Vec<String> {
 }
 
 /// Lines that only one of two inventories has: nothing, when they are the same.
-pub(crate) fn differences(found: &[String], wanted: &[String]) -> Vec<String> {
+pub fn differences(found: &[String], wanted: &[String]) -> Vec<String> {
     let only = |left: &[String], right: &[String], mark: &str| -> Vec<String> {
         left.iter()
             .filter(|line| !right.contains(line))

@@ -28,8 +28,9 @@ impl Then<'_> {
     }
 }
 
+/// The resources of one kind, by id.
 #[derive(Clone, Debug)]
-pub(crate) struct Store<T> {
+pub struct Store<T> {
     versions: BTreeMap<String, Vec<(u64, Option<T>)>>,
 }
 
@@ -40,19 +41,23 @@ impl<T> Default for Store<T> {
 }
 
 impl<T: Clone> Store<T> {
-    pub(crate) fn put(&mut self, id: &str, now: u64, value: T) {
+    /// Puts a resource there, or a new version of it.
+    pub fn put(&mut self, id: &str, now: u64, value: T) {
         self.versions.entry(id.to_owned()).or_default().push((now, Some(value)));
     }
 
-    pub(crate) fn remove(&mut self, id: &str, now: u64) {
+    /// Deletes a resource.
+    pub fn remove(&mut self, id: &str, now: u64) {
         self.versions.entry(id.to_owned()).or_default().push((now, None));
     }
 
-    pub(crate) fn get(&self, id: &str) -> Option<&T> {
+    /// A resource as it is.
+    pub fn get(&self, id: &str) -> Option<&T> {
         self.versions.get(id)?.last()?.1.as_ref()
     }
 
-    pub(crate) fn edit(&mut self, id: &str, now: u64, change: impl FnOnce(&mut T)) {
+    /// Changes a resource, if it is there.
+    pub fn edit(&mut self, id: &str, now: u64, change: impl FnOnce(&mut T)) {
         if let Some(mut value) = self.get(id).cloned() {
             change(&mut value);
             self.put(id, now, value);
@@ -60,12 +65,12 @@ impl<T: Clone> Store<T> {
     }
 
     /// How many there have ever been.
-    pub(crate) fn ever(&self) -> usize {
+    pub fn ever(&self) -> usize {
         self.versions.len()
     }
 
     /// The resources on AWS, as far as they were read.
-    pub(crate) fn all(&self) -> Vec<T> {
+    pub fn all(&self) -> Vec<T> {
         self.versions.values().filter_map(|past| past.last()?.1.clone()).collect()
     }
 

@@ -2,20 +2,21 @@
 
 use aws_network::{Action, Identity, Tags};
 
-use super::cloud::Cloud;
+use super::Cloud;
 
 impl Cloud {
-    /// Panics when an action changes or deletes something that this cluster may not touch.
-    pub(crate) fn check_owned(&self, identity: &Identity, action: &Action) {
-        for id in action.changes() {
-            let Some(tags) = self.tags_of(id) else { continue };
+    /// What an action changes or deletes that this cluster may not touch, if it does.
+    pub fn touched_of_others(&self, identity: &Identity, action: &Action) -> Option<String> {
+        let mut named = action.changes().into_iter();
+        named.find_map(|id| {
+            let tags = self.tags_of(id)?;
             let is_ours = identity.owns(&tags)
                 || identity.is_service_balancer(&tags)
                 || self.groups.get(id).is_some_and(|it| identity.is_service_group(&tags, &it.name))
                 // A VPC that has lost its tags gets them back.
                 || (id.starts_with("vpc-0") && !tags.contains_key(&identity.owner_tag));
-            assert!(is_ours, "{action:?} names {id}, which is not ours: {tags:?}");
-        }
+            (!is_ours).then(|| format!("{action:?} names {id}, which is not ours: {tags:?}"))
+        })
     }
 
     fn tags_of(&self, id: &str) -> Option<Tags> {
