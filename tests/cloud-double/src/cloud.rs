@@ -19,10 +19,6 @@ mod reads;
 mod routes;
 mod tags;
 
-/// Seconds and reads for which what was just made may not be shown.
-const LATE_FOR: u64 = 5;
-const LATE_READS: u32 = 3;
-
 /// Verbs of calls that end something.
 const REMOVALS: [&str; 6] = ["Delete", "Detach", "Release", "Revoke", "Disassociate", "Terminate"];
 
@@ -311,9 +307,9 @@ impl Cloud {
         !is_removal(call) && call.split('"').any(|word| word.contains('-') && is_young(word))
     }
 
-    /// Does not show what was just made in the next reads, and knows it in no write, for some seconds.
-    pub fn make_late(&mut self, id: &str) {
-        self.late.get_mut().insert(id.to_owned(), (self.now + LATE_FOR, LATE_READS));
+    /// Does not show what was just made in the next so many reads, and knows it in no write, for these seconds.
+    pub fn make_late(&mut self, id: &str, seconds: u64, reads: u32) {
+        self.late.get_mut().insert(id.to_owned(), (self.now + seconds, reads));
     }
 
     fn names_late_id(&mut self, call: &str) -> bool {

@@ -7,10 +7,15 @@ use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use http::Method;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::call::{Call, Kind, Refusal, Target};
+use crate::plan::Breach;
 use crate::store::{Change, Object, Store};
 use crate::writes;
+
+/// An event out of order comes that late, unless another one comes before.
+const LATE: Duration = Duration::from_secs(1);
 
 /// What the server does with a request.
 #[derive(Clone, Debug)]
@@ -290,4 +295,34 @@ impl Watch {
 
 fn event(kind: &str, object: Value) -> Value {
     json!({"type": kind, "object": object})
+}
+
+/// The events as a watch sends them that breaks its contract once.
+pub(crate) fn breached(
+    events: Vec<Value>,
+    breach: &mut Option<(u64, Breach)>,
+    held_back: &mut Option<(Value, Instant)>,
+    mut happens: impl FnMut(Breach),
+) -> Vec<Value> {
+    let mut sent = Vec::new();
+    for event in events {
+        match breach {
+            Some((0, kind)) if *kind != Breach::Skipped || event["type"] != "MODIFIED" => {
+                happens(*kind);
+                match kind {
+                    Breach::Skipped => {}
+                    Breach::Doubled => sent.extend([event.clone(), event]),
+                    Breach::Reordered => *held_back = Some((event, Instant::now() + LATE)),
+                }
+                *breach = None;
+                continue;
+            }
+            Some((left, _)) => *left = left.saturating_sub(1),
+            None => {}
+        }
+        sent.push(event);
+        sent.extend(held_back.take().map(|(event, _)| event));
+    }
+    sent.extend(held_back.take_if(|(_, at)| *at <= Instant::now()).map(|(event, _)| event));
+    sent
 }

@@ -27,6 +27,9 @@ pub(crate) const CLUSTER: &str = "on-aws";
 pub(crate) const REGION: &str = "us-east-2";
 const ACCOUNT: &str = "123456789012";
 const OTHERS: &str = "others";
+/// So long a create is not shown at most: longer than it takes until another process leads, and shorter than an intent
+/// waits.
+const UNSEEN: Duration = Duration::from_secs(18);
 
 /// AWS, and what is known of the cluster there.
 pub(crate) struct Aws {
@@ -37,8 +40,8 @@ pub(crate) struct Aws {
     pub(crate) owner: String,
     /// Writes that left.
     pub(crate) writes: u64,
-    /// The next resource is shown late.
-    makes_late: bool,
+    /// The next resource is not shown for these seconds.
+    hides_for: u64,
 }
 
 impl Aws {
@@ -61,7 +64,7 @@ impl Aws {
         let failing_nats = u32::try_from(cloud.draw(2)).unwrap_or_default();
         cloud.nature = Nature { slow, drain, lag, failing_nats };
         let foreign = inventory(&cloud);
-        Self { cloud, foreign, owner: String::new(), writes: 0, makes_late: false }
+        Self { cloud, foreign, owner: String::new(), writes: 0, hides_for: 0 }
     }
 
     /// What there is, without ids and with one word in place of the owner id.
@@ -124,12 +127,14 @@ enum Fault {
     CrashBefore,
     /// The process ends before the answer comes.
     CrashAfter,
+    /// So it does, and the next leader does not see what was made.
+    CrashUnseen,
 }
 
 impl Fault {
     const OF_READS: [Self; 2] = [Self::Lost, Self::Throttled];
     /// A crash delays the others.
-    const OF_WRITES: [Self; 11] = [
+    const OF_WRITES: [Self; 12] = [
         Self::Lost,
         Self::Lost,
         Self::AnswerLost,
@@ -141,6 +146,7 @@ impl Fault {
         Self::Throttled,
         Self::CrashBefore,
         Self::CrashAfter,
+        Self::CrashUnseen,
     ];
 
     fn name(self) -> &'static str {
@@ -152,6 +158,7 @@ impl Fault {
             Self::Late => "AWS shows a resource late",
             Self::CrashBefore => "crash before an AWS call",
             Self::CrashAfter => "crash after an AWS call",
+            Self::CrashUnseen => "crash after an AWS call, with an effect that is shown late",
         }
     }
 }
@@ -273,7 +280,11 @@ async fn travel<T>(
         let elapsed = state.elapsed();
         if let Some(aws) = &mut state.aws {
             aws.advance(elapsed);
-            aws.makes_late = fate.fault == Some(Fault::Late);
+            aws.hides_for = match fate.fault {
+                Some(Fault::Late) => fate.late.as_secs() + 1,
+                Some(Fault::CrashUnseen) => UNSEEN.as_secs(),
+                _ => 0,
+            };
         }
         let done = work(state);
         let code = done.as_ref().err().copied().unwrap_or("OK");
@@ -283,7 +294,7 @@ async fn travel<T>(
         });
         done
     });
-    if let (Some(Fault::CrashAfter), Some(writer)) = (fate.fault, writer) {
+    if let (Some(Fault::CrashAfter | Fault::CrashUnseen), Some(writer)) = (fate.fault, writer) {
         kill(world, writer, "crashes after a call of AWS");
     }
     sleep(fate.back).await;
@@ -330,10 +341,10 @@ impl State {
         let touched = aws.touched_of_others(action);
         let called = aws.cloud.call(action);
         if let Ok(Answer { id, .. }) = &called
-            && aws.makes_late
+            && aws.hides_for > 0
             && !id.is_empty()
         {
-            aws.cloud.make_late(id);
+            aws.cloud.make_late(id, aws.hides_for, u32::MAX);
         }
         if let Some(touched) = touched {
             self.violate(format!("C9: {touched}"));

@@ -15,9 +15,9 @@ use tokio::time::{Instant, sleep, sleep_until};
 use tower::BoxError;
 use transport::{AnswerBody, RequestBody, SendPermit, Wire, WireError};
 
-use crate::api::{Answer, Watch};
+use crate::api::{Answer, Watch, breached};
 use crate::call::{Call, Refusal, Target};
-use crate::plan::{Breach, Fate, Fault, Moment, Number, Share, breached};
+use crate::plan::{Breach, Fate, Fault, Moment, Number, Share};
 use crate::replica::kill;
 use crate::world::{State, World, digest};
 
@@ -58,9 +58,7 @@ async fn carry(world: &World, process: usize, request: Request<RequestBody>) -> 
         let knows = state.processes[process].knows();
         let share = match &call.target() {
             _ if !state.is_busy => Share::None,
-            Some(target) if target.kind.resource == "nodes" && call.method == Method::PATCH => {
-                Share::NodeWrite
-            }
+            Some(target) if call.method == Method::PATCH && must_hold(target) => Share::Memory,
             _ => Share::Other,
         };
         (id, number, state.plan.fate(number, share), knows)
@@ -411,6 +409,11 @@ impl Open {
         }
         events
     }
+}
+
+/// Whether controllers rely on what is written there.
+fn must_hold(target: &Target) -> bool {
+    ["nodes", "awsclusters"].contains(&target.kind.resource)
 }
 
 /// The version that a script lets this watch show at most. A list is not held.

@@ -125,7 +125,7 @@ fn replicas_violate_no_claim() {
 }
 
 /// What has to happen in the runs.
-const KINDS: [&str; 42] = [
+const KINDS: [&str; 43] = [
     "429",
     "5xx after the effect",
     "5xx without effect",
@@ -149,6 +149,7 @@ const KINDS: [&str; 42] = [
     "connection lost before the effect",
     "crash",
     "crash after an AWS call",
+    "crash after an AWS call, with an effect that is shown late",
     "crash before an AWS call",
     "member fails",
     "member is silent",

@@ -7,6 +7,10 @@ use aws_network::{
 };
 use cloud_double::{Cloud, Nature};
 
+/// Seconds and reads for which what was just made may not be shown.
+const LATE_FOR: u64 = 5;
+const LATE_READS: u32 = 3;
+
 /// A fault of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
@@ -273,7 +277,7 @@ impl World {
             && fault.is_some_and(Fault::is_late)
             && !answer.id.is_empty()
         {
-            self.cloud.make_late(&answer.id);
+            self.cloud.make_late(&answer.id, LATE_FOR, LATE_READS);
         }
         match fault {
             Some(Fault::Repeated) if action.is_repeatable() => called = self.cloud.call(action),
