@@ -170,6 +170,12 @@ impl State {
         }
     }
 
+    /// Whether the AWSCluster remembers that this is being made.
+    pub(crate) fn intends(&self, made: &str) -> bool {
+        let object = self.store.get(&key(KIND, CLUSTER));
+        object.is_some_and(|it| it["status"]["pendingCreates"][made].is_string())
+    }
+
     fn writes_to_aws(&self) -> u64 {
         self.aws.as_ref().map_or(0, |aws| aws.writes)
     }

@@ -329,6 +329,12 @@ impl State {
         if fence.remaining().is_zero() || writer.is_none() {
             self.violate(format!("C5: {action:?} leaves for AWS with a closed fence"));
         }
+        if let Some((made, _)) = action.creates()
+            && !made.is_protected()
+            && !self.intends(&made.to_string())
+        {
+            self.violate(format!("C9: the intent to make {made} is not stored"));
+        }
         self.writes += 1;
         let aws = self.aws.as_mut()?;
         aws.writes += 1;
