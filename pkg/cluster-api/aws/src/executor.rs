@@ -43,7 +43,7 @@ impl Executor {
     pub async fn read(&self, query: &Query) -> Result<Reply, AwsError> {
         if let Some(cloud) = simulated() {
             let read = || cloud.read(&self.cluster_tag, query);
-            return requests::send(&self.region, Call::ec2_read("Describe"), None, read).await;
+            return requests::send(&self.region, Call::ec2_read("simulated"), None, read).await;
         }
         self.describe().answer(query).await
     }
