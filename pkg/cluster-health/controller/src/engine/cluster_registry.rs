@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use events::Recorder;
@@ -71,6 +72,8 @@ pub(crate) struct ClusterRegistry {
     /// By UID: since when a cluster has been ours whose object is being read.
     looked_at: Mutex<HashMap<Arc<str>, Instant>>,
     look_again: RwLock<HashMap<&'static str, LookAgain>>,
+    /// This replica has had clusters that it gave up.
+    has_given_up: AtomicBool,
 }
 
 /// A cluster that is not probed yet, and what for.
@@ -114,6 +117,7 @@ impl ClusterRegistry {
             checks,
             looked_at: Mutex::default(),
             look_again: RwLock::default(),
+            has_given_up: AtomicBool::default(),
         }
     }
 
@@ -194,8 +198,17 @@ impl ClusterRegistry {
 
     /// Leaves a cluster to another replica: nothing is done about it until it is ours.
     pub(crate) fn leave(&self, flavour: &dyn Flavour, cluster: &MemberId) {
+        if self.find(flavour, &cluster.key).is_some() {
+            self.has_given_up.store(true, Ordering::Relaxed);
+        }
         self.remove(flavour, cluster);
         self.put(flavour, Known::Elsewhere(cluster.clone()));
+    }
+
+    /// Whether more may have been written about a cluster that comes than the cache shows: by another replica, or by
+    /// this one before it gave the cluster up.
+    pub(crate) fn may_be_behind(&self) -> bool {
+        self.ownership.is_shared() || self.has_given_up.load(Ordering::Relaxed)
     }
 
     /// Notes that the object of a cluster is about to be read, and since when the cluster is ours.

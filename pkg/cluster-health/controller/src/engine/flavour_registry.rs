@@ -60,8 +60,7 @@ impl FlavourRegistry {
             self.clusters.leave(&*self.flavour, &cluster);
             return Ok(Look::Elsewhere);
         };
-        // Without another replica no other process has written.
-        if self.find(&cluster).is_some() || !self.clusters.ownership.is_shared() {
+        if self.find(&cluster).is_some() || !self.clusters.may_be_behind() {
             return Ok(Look::At(object));
         }
         if self.clusters.writer.is_writing(&cluster.uid) {

@@ -355,11 +355,8 @@ async fn a_probe_goes_no_step_further_once_the_right_to_it_has_ended() {
     assert_eq!(after, before, "its result is not taken in");
 }
 
-/// rule:moves-publish-nothing
-#[tokio::test(start_paused = true)]
-async fn what_a_cluster_says_is_looked_at_only_when_the_cache_is_as_new_as_the_move() {
-    let world = World::default();
-    let only = world.first("a").await;
+/// The version of `ns/new` that a replica looks at, and after how long; its cache shows the newest one after 3 s.
+async fn look_at_new(replica: &Replica) -> (u64, Duration) {
     let object = |version: &str| {
         json!({"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata",
             "metadata": {"namespace": "ns", "name": "new", "uid": "u", "resourceVersion": version}})
@@ -377,12 +374,34 @@ async fn what_a_cluster_says_is_looked_at_only_when_the_cache_is_as_new_as_the_m
     let running = cache.clone();
     tokio::spawn(async move { running.run(CancellationToken::new()).await });
     cache.synced().await;
-    only.scene.api.set_version("ns/new", "u", 5);
-    assert!(only.share.is_ours("u"));
+    replica.scene.api.set_version("ns/new", "u", 5);
+    assert!(replica.share.is_ours("u"));
     let began = Instant::now();
-    let looked = only.scene.registry.look(&cache, &"ns/new".into()).await.expect("it is read");
+    let looked = replica.scene.registry.look(&cache, &"ns/new".into()).await.expect("it is read");
     let Look::At(seen) = looked else { panic!("it is there") };
-    assert_eq!((seen.resource_version, began.elapsed() >= S(3)), (5, true));
+    (seen.resource_version, began.elapsed())
+}
+
+/// rule:moves-publish-nothing
+#[tokio::test(start_paused = true)]
+async fn what_a_cluster_says_is_looked_at_only_when_the_cache_is_as_new_as_the_move() {
+    let world = World::default();
+    let only = world.first("a").await;
+    let (version, took) = look_at_new(&only).await;
+    assert_eq!((version, took >= S(3)), (5, true));
+}
+
+/// rule:moves-publish-nothing
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_shares_with_nobody_reads_clusters_anew_once_it_has_given_one_up() {
+    let world = World::default();
+    let leader = world.leader();
+    sleep(S(3)).await;
+    assert_eq!(leader.owns(), CLUSTERS);
+    assert_eq!(look_at_new(&leader).await, (2, Duration::ZERO));
+    leader.scene.clusters.leave(&*leader.scene.flavour, &cluster("ns/c0", 1));
+    let (version, took) = look_at_new(&leader).await;
+    assert_eq!((version, took >= S(3)), (5, true));
 }
 
 /// A change that the watch tells of after three seconds.
