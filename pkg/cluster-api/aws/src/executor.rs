@@ -81,10 +81,8 @@ impl Executor {
 
     /// All zones of the region, in order.
     pub async fn zones(&self) -> Result<Vec<FoundZone>, AwsError> {
-        match simulated() {
-            Some(cloud) => cloud.zones().await,
-            None => self.describe().zones().await,
-        }
+        let Some(cloud) = simulated() else { return self.describe().zones().await };
+        requests::send(&self.region, Call::ec2_read("simulated"), None, || cloud.zones()).await
     }
 
     /// Whether a sweep would serve other clusters, too. Otherwise it saves nothing.
@@ -351,9 +349,13 @@ async fn write(
     hooks: &impl PassHooks,
     writes: Vec<Planned>,
 ) {
-    let planned_at = Instant::now();
-    let mut outcomes = stream::iter(writes.into_iter().map(|planned| async move {
-        let leaves_by = planned_at + holds(&planned);
+    let (planned_at, now) = (Instant::now(), hooks.now());
+    let writes = writes.into_iter().map(|planned| {
+        let leaves_by = planned_at + holds(&planned, reconciliation.memory(), now);
+        (planned, leaves_by)
+    });
+    let writes: Vec<_> = writes.collect();
+    let mut outcomes = stream::iter(writes.into_iter().map(|(planned, leaves_by)| async move {
         let outcome = Box::pin(executor.write(&planned.action, leaves_by)).await;
         (planned, outcome)
     }))
@@ -365,9 +367,14 @@ async fn write(
     executor.has_written(hooks.now());
 }
 
-fn holds(planned: &Planned) -> Duration {
+/// For how long a write may leave from now on.
+fn holds(planned: &Planned, memory: &Memory, now: Timestamp) -> Duration {
     match planned.action.creates() {
-        Some((logical, _)) if !logical.is_protected() => Duration::from_secs(SEND_WITHIN),
+        Some((logical, _)) if !logical.is_protected() => {
+            let intent = memory.records.get(&logical);
+            let age = intent.map_or(0, |intent| intent.since.age(now));
+            Duration::from_secs(SEND_WITHIN.saturating_sub(age))
+        }
         _ => PLAN_HOLDS,
     }
 }

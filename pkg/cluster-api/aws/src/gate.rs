@@ -40,8 +40,9 @@ thread_local! {
     static SIMULATED: RefCell<Option<Arc<dyn Simulated>>> = const { RefCell::new(None) };
 }
 
-/// From now on all calls of this thread lead to `cloud`, without credentials and connections. Sweeps of clusters at
-/// rest and rounds for NAT gateways are left out: each cluster reads for itself.
+/// From now on the calls of this thread lead to `cloud`, without credentials and connections, except those of the scan
+/// for leaks and of roles. Sweeps of clusters at rest and rounds for NAT gateways are left out: each cluster reads for
+/// itself.
 pub fn simulate(cloud: Option<Arc<dyn Simulated>>) {
     SIMULATED.set(cloud);
 }
