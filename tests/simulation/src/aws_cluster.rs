@@ -7,6 +7,7 @@ use cloud_double::differences;
 use http::Method;
 use rand::RngExt as _;
 use rand::rngs::SmallRng;
+use resilience::wall_now;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
@@ -17,11 +18,13 @@ use crate::plan::Number;
 use crate::world::{State, World};
 
 /// Flags of the controller of AWSClusters.
-pub(crate) const FLAGS: [&str; 3] = [
+pub(crate) const FLAGS: [&str; 4] = [
     // No name resolves here.
     "--dns-resolution-check=None",
     "--prune-subnets=true",
     "--sync-period=10s",
+    // It writes its time, at rest, too.
+    "--deep-check-period=8760h",
 ];
 /// A network is as it should be after this time: NAT gateways that failed are made again, and waits doubled up to five
 /// minutes.
@@ -170,10 +173,11 @@ impl State {
         }
     }
 
-    /// Whether the AWSCluster remembers that this is being made.
-    pub(crate) fn intends(&self, made: &str) -> bool {
-        let object = self.store.get(&key(KIND, CLUSTER));
-        object.is_some_and(|it| it["status"]["pendingCreates"][made].is_string())
+    /// For how long the AWSCluster has remembered that this is being made, by the clock of the process that asks.
+    pub(crate) fn intends(&self, made: &str) -> Option<Duration> {
+        let object = self.store.get(&key(KIND, CLUSTER))?;
+        let since = object["status"]["pendingCreates"][made].as_str()?;
+        wall_now().duration_since(since.parse().ok()?).try_into().ok()
     }
 
     fn writes_to_aws(&self) -> u64 {

@@ -30,6 +30,8 @@ const OTHERS: &str = "others";
 /// So long a create is not shown at most: longer than it takes until another process leads, and shorter than an intent
 /// waits.
 const UNSEEN: Duration = Duration::from_secs(18);
+/// A create that rests on an intent leaves within this time of it: ten seconds, of which a part of one is not written.
+const SENT_WITHIN: Duration = Duration::from_secs(11);
 
 /// AWS, and what is known of the cluster there.
 pub(crate) struct Aws {
@@ -40,8 +42,6 @@ pub(crate) struct Aws {
     pub(crate) owner: String,
     /// Writes that left.
     pub(crate) writes: u64,
-    /// The next resource is not shown for these seconds.
-    hides_for: u64,
 }
 
 impl Aws {
@@ -64,7 +64,7 @@ impl Aws {
         let failing_nats = u32::try_from(cloud.draw(2)).unwrap_or_default();
         cloud.nature = Nature { slow, drain, lag, failing_nats };
         let foreign = inventory(&cloud);
-        Self { cloud, foreign, owner: String::new(), writes: 0, hides_for: 0 }
+        Self { cloud, foreign, owner: String::new(), writes: 0 }
     }
 
     /// What there is, without ids and with one word in place of the owner id.
@@ -88,11 +88,6 @@ impl Aws {
         match query {
             Query::VpcAttributes(id) if cloud.vpcs.get(id).is_none() => {
                 Err("InvalidVpcID.NotFound")
-            }
-            Query::NetworkAttributes { load_balancer, .. }
-                if cloud.network.get(load_balancer).is_none() =>
-            {
-                Err("LoadBalancerNotFound")
             }
             query => Ok(cloud.read(query)),
         }
@@ -132,21 +127,23 @@ enum Fault {
 }
 
 impl Fault {
+    /// So many of those of a create need something that is made.
+    const OF_A_CREATE: usize = 3;
     const OF_READS: [Self; 2] = [Self::Lost, Self::Throttled];
     /// A crash delays the others.
-    const OF_WRITES: [Self; 12] = [
+    const OF_CREATES: [Self; 12] = [
+        Self::Late,
+        Self::Late,
+        Self::CrashUnseen,
         Self::Lost,
         Self::Lost,
         Self::AnswerLost,
         Self::AnswerLost,
         Self::Delayed,
         Self::Delayed,
-        Self::Late,
-        Self::Late,
         Self::Throttled,
         Self::CrashBefore,
         Self::CrashAfter,
-        Self::CrashUnseen,
     ];
 
     fn name(self) -> &'static str {
@@ -182,9 +179,27 @@ pub(crate) fn connect(world: Option<&World>) {
 /// The way to AWS.
 struct Wire(World);
 
+/// A call that leaves.
+struct Sent {
+    /// Equal ones are numbered.
+    kind: String,
+    /// For the trace.
+    what: String,
+    /// The process that sends a write.
+    writer: Option<usize>,
+    creates: bool,
+}
+
+impl Sent {
+    fn read(what: String) -> Self {
+        let kind = what.split(|letter: char| !letter.is_alphanumeric()).next().unwrap_or_default();
+        Self { kind: kind.to_owned(), what, writer: None, creates: false }
+    }
+}
+
 impl Simulated for Wire {
     fn caller(&self) -> Simulating<'_, String> {
-        carry(&self.0, "caller", None, |_| Ok(ACCOUNT.to_owned()))
+        carry(&self.0, Sent::read("Caller".to_owned()), |_, _| Ok(ACCOUNT.to_owned()))
     }
 
     fn zones(&self) -> Simulating<'_, Vec<FoundZone>> {
@@ -198,36 +213,40 @@ impl Simulated for Wire {
             is_opted_in: true,
             is_available: true,
         };
-        carry(&self.0, "zones", None, move |_| Ok(["a", "b", "c"].map(zone).to_vec()))
+        let zones = move |_: &mut State, _| Ok(["a", "b", "c"].map(zone).to_vec());
+        carry(&self.0, Sent::read("Zones".to_owned()), zones)
     }
 
     fn read<'a>(&'a self, _: &'a str, query: &'a Query) -> Simulating<'a, Reply> {
-        let (what, query) = (format!("{query:?}"), query.clone());
-        carry(&self.0, &what, None, move |state| {
+        let (sent, query) = (Sent::read(format!("{query:?}")), query.clone());
+        carry(&self.0, sent, move |state, _| {
             state.aws.as_mut().map_or(Err("InternalError"), |aws| aws.read(&query))
         })
     }
 
     fn write<'a>(&'a self, fence: &'a Fence, action: &'a Action) -> Simulating<'a, Answer> {
-        let what = format!("{action:?}");
-        let process = self.0.with(|state| state.leaves(fence, action));
+        let sent = Sent {
+            kind: format!("{} {:?}", action.operation(), action.creates()),
+            what: format!("{action:?}"),
+            writer: self.0.with(|state| state.leaves(fence, action)),
+            creates: action.creates().is_some(),
+        };
         let action = action.clone();
-        carry(&self.0, &what, process, move |state| state.write_to_aws(&action))
+        carry(&self.0, sent, move |state, hides_for| state.write_to_aws(&action, hides_for))
     }
 }
 
-/// Takes a call to AWS and its answer back. A write names the process that sends it.
+/// Takes a call to AWS and its answer back. `work` is told for how many seconds AWS hides what it makes.
 fn carry<T: Send + 'static>(
     world: &World,
-    what: &str,
-    writer: Option<usize>,
-    work: impl FnOnce(&mut State) -> Result<T, &'static str> + Send + 'static,
+    sent: Sent,
+    work: impl FnOnce(&mut State, u64) -> Result<T, &'static str> + Send + 'static,
 ) -> Simulating<'static, T> {
     let (answer, answered) = oneshot::channel();
-    let (number, fate) = world.with(|state| state.fate_on_aws(what, writer.is_some()));
-    let (world, what) = (world.clone(), what.to_owned());
+    let (number, fate) = world.with(|state| state.fate_on_aws(&sent));
+    let (world, waiting) = (world.clone(), world.clone());
     tokio::spawn(async move {
-        let done = travel(&world, number, fate, &what, writer, work).await;
+        let done = travel(&world, number, fate, &sent, work).await;
         drop(answer.send(done));
     });
     async move {
@@ -237,8 +256,10 @@ fn carry<T: Send + 'static>(
         }
         match answered.await {
             Ok(done) => done,
-            // The process is dead.
-            Err(_) => std::future::pending().await,
+            Err(_) => {
+                waiting.with(|state| state.violate("a call of AWS panics".to_owned()));
+                std::future::pending().await
+            }
         }
     }
     .boxed()
@@ -252,15 +273,15 @@ async fn travel<T>(
     world: &World,
     number: Number,
     fate: Fate,
-    what: &str,
-    writer: Option<usize>,
-    work: impl FnOnce(&mut State) -> Result<T, &'static str>,
+    sent: &Sent,
+    work: impl FnOnce(&mut State, u64) -> Result<T, &'static str>,
 ) -> Result<T, AwsError> {
+    let Sent { what, writer, .. } = sent;
     if let Some(fault) = fate.fault {
         world.with(|state| state.count(number, fault.name()));
     }
     if let (Some(Fault::CrashBefore), Some(writer)) = (fate.fault, writer) {
-        kill(world, writer, "crashes before a call of AWS");
+        kill(world, *writer, "crashes before a call of AWS");
         return Err(lost());
     }
     sleep(fate.travel).await;
@@ -280,13 +301,13 @@ async fn travel<T>(
         let elapsed = state.elapsed();
         if let Some(aws) = &mut state.aws {
             aws.advance(elapsed);
-            aws.hides_for = match fate.fault {
-                Some(Fault::Late) => fate.late.as_secs() + 1,
-                Some(Fault::CrashUnseen) => UNSEEN.as_secs(),
-                _ => 0,
-            };
         }
-        let done = work(state);
+        let hides_for = match fate.fault {
+            Some(Fault::Late) => fate.late.as_secs() + 1,
+            Some(Fault::CrashUnseen) => UNSEEN.as_secs(),
+            _ => 0,
+        };
+        let done = work(state, hides_for);
         let code = done.as_ref().err().copied().unwrap_or("OK");
         state.note(|| {
             let fault = fate.fault.map_or("", Fault::name);
@@ -295,7 +316,7 @@ async fn travel<T>(
         done
     });
     if let (Some(Fault::CrashAfter | Fault::CrashUnseen), Some(writer)) = (fate.fault, writer) {
-        kill(world, writer, "crashes after a call of AWS");
+        kill(world, *writer, "crashes after a call of AWS");
     }
     sleep(fate.back).await;
     match fate.fault {
@@ -308,13 +329,16 @@ async fn travel<T>(
 }
 
 impl State {
-    fn fate_on_aws(&mut self, what: &str, is_write: bool) -> (Number, Fate) {
-        let number = Number(CALLS, self.next_of(format!("AWS {what}")));
+    fn fate_on_aws(&mut self, sent: &Sent) -> (Number, Fate) {
+        let number = Number(CALLS, self.next_of(format!("AWS {}", sent.kind)));
         let mut rng = self.plan.rng(number);
         let mut millis = |most: u64| Duration::from_millis(rng.random_range(1..=most));
         let (travel, back, late) = (millis(40), millis(40), millis(6_000));
-        let (percent, kinds) =
-            if is_write { (20, &Fault::OF_WRITES[..]) } else { (4, &Fault::OF_READS[..]) };
+        let (percent, kinds) = match sent.writer {
+            None => (4, &Fault::OF_READS[..]),
+            Some(_) if sent.creates => (20, &Fault::OF_CREATES[..]),
+            Some(_) => (20, &Fault::OF_CREATES[Fault::OF_A_CREATE..]),
+        };
         let is_drawn = rng.random_range(0..100) < percent;
         let fault = kinds[rng.random_range(0..kinds.len())];
         let happens = is_drawn && self.is_busy && self.plan.permits(number);
@@ -331,29 +355,28 @@ impl State {
         }
         if let Some((made, _)) = action.creates()
             && !made.is_protected()
-            && !self.intends(&made.to_string())
+            && self.intends(&made.to_string()).is_none_or(|age| age > SENT_WITHIN)
         {
-            self.violate(format!("C9: the intent to make {made} is not stored"));
+            self.violate(format!("C9: no intent to make {made} was stored within {SENT_WITHIN:?}"));
         }
         self.writes += 1;
         let aws = self.aws.as_mut()?;
         aws.writes += 1;
+        if let Some(touched) = aws.touched_of_others(action) {
+            self.violate(format!("C9: {touched}"));
+        }
         writer
     }
 
     /// AWS carries out a write.
-    fn write_to_aws(&mut self, action: &Action) -> Called {
+    fn write_to_aws(&mut self, action: &Action, hides_for: u64) -> Called {
         let aws = self.aws.as_mut().ok_or("InternalError")?;
-        let touched = aws.touched_of_others(action);
         let called = aws.cloud.call(action);
         if let Ok(Answer { id, .. }) = &called
-            && aws.hides_for > 0
+            && hides_for > 0
             && !id.is_empty()
         {
-            aws.cloud.make_late(id, aws.hides_for, u32::MAX);
-        }
-        if let Some(touched) = touched {
-            self.violate(format!("C9: {touched}"));
+            aws.cloud.make_late(id, hides_for, u32::MAX);
         }
         called
     }

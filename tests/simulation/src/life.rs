@@ -288,7 +288,7 @@ async fn settle(world: &World, nodes: u64) {
     // Till then a write of unknown outcome may be sent again, and a new leader may write the record of the pools.
     sleep_until(limit).await;
     let (lost_events, waits) =
-        world.with(|state| (state.lost_events, state.plan.seed.is_multiple_of(WAITS_OF)));
+        world.with(|state| (state.lost_events, (state.plan.seed / 8).is_multiple_of(WAITS_OF)));
     if lost_events && waits {
         sleep(FOUND).await;
     }
