@@ -351,7 +351,7 @@ async fn write(
 ) {
     let (planned_at, now) = (Instant::now(), hooks.now());
     let writes = writes.into_iter().map(|planned| {
-        let leaves_by = planned_at + holds(&planned, reconciliation.memory(), now);
+        let leaves_by = planned_at + holds(&planned.action, reconciliation.memory(), now);
         (planned, leaves_by)
     });
     let writes: Vec<_> = writes.collect();
@@ -368,13 +368,36 @@ async fn write(
 }
 
 /// For how long a write may leave from now on.
-fn holds(planned: &Planned, memory: &Memory, now: Timestamp) -> Duration {
-    match planned.action.creates() {
+fn holds(action: &Action, memory: &Memory, now: Timestamp) -> Duration {
+    match action.creates() {
         Some((logical, _)) if !logical.is_protected() => {
             let intent = memory.records.get(&logical);
             let age = intent.map_or(0, |intent| intent.since.age(now));
             Duration::from_secs(SEND_WITHIN.saturating_sub(age))
         }
         _ => PLAN_HOLDS,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use aws_network::{LogicalId, Record};
+
+    use super::*;
+
+    /// rule:intent-before-unprotected-create
+    #[test]
+    fn a_create_that_rests_on_an_intent_leaves_within_ten_seconds_of_it() {
+        let mut memory = Memory::default();
+        let intent = Record { since: Timestamp(100), id: None, attempt: 0 };
+        memory.records.insert(LogicalId::InternetGateway, intent);
+        let create = Action::CreateInternetGateway { tags: BTreeMap::new() };
+        for (now, left) in [(100, 10), (104, 6), (110, 0), (200, 0)] {
+            assert_eq!(holds(&create, &memory, Timestamp(now)), Duration::from_secs(left), "{now}");
+        }
+        let protected = Action::DeleteVpc { vpc: "vpc-1".to_owned() };
+        assert_eq!(holds(&protected, &memory, Timestamp(200)), PLAN_HOLDS);
     }
 }
