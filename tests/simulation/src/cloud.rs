@@ -53,7 +53,7 @@ impl Aws {
             (DEFAULT_OWNER_TAG.to_owned(), OTHERS.to_owned()),
         ]);
         if let Ok(of_vpc) = cidr::parse("10.66.0.0/24") {
-            drop(cloud.call(&Action::CreateVpc { cidr: of_vpc, ipv6: false, tags: tags.clone() }));
+            drop(cloud.call(&Action::CreateVpc { cidr: of_vpc, ipv6: false, tags }));
         }
         let (slow, drain, lag) = (cloud.draw(12), cloud.draw(10), cloud.draw(8));
         let failing_nats = u32::try_from(cloud.draw(2)).unwrap_or_default();
