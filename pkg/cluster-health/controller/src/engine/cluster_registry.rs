@@ -72,7 +72,7 @@ pub(crate) struct ClusterRegistry {
     /// By UID: since when a cluster has been ours whose object is being read.
     looked_at: Mutex<HashMap<Arc<str>, Instant>>,
     look_again: RwLock<HashMap<&'static str, LookAgain>>,
-    /// This replica has had clusters that it gave up.
+    /// This replica stopped probing a cluster because its lease ran out or the cluster moved. Never reset.
     has_given_up: AtomicBool,
 }
 
@@ -205,8 +205,7 @@ impl ClusterRegistry {
         self.put(flavour, Known::Elsewhere(cluster.clone()));
     }
 
-    /// Whether more may have been written about a cluster that comes than the cache shows: by another replica, or by
-    /// this one before it gave the cluster up.
+    /// Whether the cache may be older than the last status write to a cluster that is not probed yet.
     pub(crate) fn may_be_behind(&self) -> bool {
         self.ownership.is_shared() || self.has_given_up.load(Ordering::Relaxed)
     }
@@ -219,8 +218,7 @@ impl ClusterRegistry {
     /// Whether a cluster is ours, and has been since its object was looked at.
     pub(crate) fn is_still_ours(&self, uid: &Arc<str>) -> bool {
         let looked_at = self.looked_at.lock().remove(uid);
-        !self.ownership.is_shared()
-            || looked_at.is_some() && looked_at == self.ownership.ours_since(uid)
+        !self.may_be_behind() || looked_at.is_some() && looked_at == self.ownership.ours_since(uid)
     }
 
     /// Forgets that the object of the cluster with this UID is being read.

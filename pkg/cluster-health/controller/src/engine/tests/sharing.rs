@@ -393,7 +393,7 @@ async fn what_a_cluster_says_is_looked_at_only_when_the_cache_is_as_new_as_the_m
 
 /// rule:moves-publish-nothing
 #[tokio::test(start_paused = true)]
-async fn a_leader_that_shares_with_nobody_reads_clusters_anew_once_it_has_given_one_up() {
+async fn a_leader_without_shards_reads_clusters_again_after_it_lost_its_lease() {
     let world = World::default();
     let leader = world.leader();
     sleep(S(3)).await;
