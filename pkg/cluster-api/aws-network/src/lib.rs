@@ -13,7 +13,7 @@
 //!   [`Action::is_repeatable`]; the client token is [`Action::token`].
 //! - [`Outcome::Refused`] has AWS's code, through all wrapping; [`Outcome::Unknown`] is everything
 //!   that may have been carried out; [`Outcome::NotSent`] is what the fence held back, or a create
-//!   that rests on an intent and would have left more than [`SEND_WITHIN`] seconds after its step.
+//!   that rests on an intent and would have left more than [`SEND_WITHIN`] seconds after its intent.
 //! - The [`Answer`] of a classic load balancer has its name as id, one of the second generation its
 //!   ARN; an allocated address comes with its [`Answer::address`].
 //! - [`Step::Persist`] is durable before the next step, or is reported as failed.

@@ -279,7 +279,7 @@ impl Reconciliation {
             return Some(Step::Persist(self.memory.clone()));
         }
         // Otherwise the writes are planned again, with new intents.
-        (since.age(now) <= SEND_WITHIN).then_some(Step::Write(writes))
+        (since.age(now) < SEND_WITHIN).then_some(Step::Write(writes))
     }
 
     /// Tells whether the memory was stored.

@@ -367,12 +367,12 @@ async fn write(
     executor.has_written(hooks.now());
 }
 
-/// For how long a write may leave from now on.
+/// Time left to send a write.
 fn holds(action: &Action, memory: &Memory, now: Timestamp) -> Duration {
     match action.creates() {
         Some((logical, _)) if !logical.is_protected() => {
             let intent = memory.records.get(&logical);
-            let age = intent.map_or(0, |intent| intent.since.age(now));
+            let age = intent.map_or(SEND_WITHIN, |intent| intent.since.age(now));
             Duration::from_secs(SEND_WITHIN.saturating_sub(age))
         }
         _ => PLAN_HOLDS,

@@ -16,7 +16,7 @@ pub(super) enum MaySend {
     Everything,
     /// The status cannot be written.
     WithoutMemory,
-    /// The fence is closed.
+    /// The fence is closed, or an intent was too old.
     Nothing,
 }
 
