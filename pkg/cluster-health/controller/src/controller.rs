@@ -206,17 +206,16 @@ fn kinds(options: &Options) -> Vec<Awaited> {
     kubefed.into_iter().chain(tke).chain(profiles).chain(capi).collect()
 }
 
-/// The permissions for the objects of a kind: to write their status, and to read one whose member comes from another
-/// replica.
+/// The permissions for the objects of a kind, of which an audit needs none: to write their status, and to read one again
+/// when its member moves or the lease was lost.
 fn cluster_rights(
     (group, plural): (&'static str, &'static str),
     namespace: Option<&str>,
     limits: &Limits,
 ) -> impl Iterator<Item = Permission> {
     let status = Permission::new("patch", group, plural).subresource("status");
-    let status = (!limits.audit).then_some(status);
-    let read = (limits.shards > 1).then(|| Permission::new("get", group, plural));
-    status.into_iter().chain(read).map(move |it| it.in_namespace_of(namespace))
+    let rights = (!limits.audit).then(|| [status, Permission::new("get", group, plural)]);
+    rights.into_iter().flatten().map(move |it| it.in_namespace_of(namespace))
 }
 
 fn secrets_in(namespace: Option<&str>) -> Permission {

@@ -206,7 +206,7 @@ impl ClusterRegistry {
     }
 
     /// Whether the cache may be older than the last status write to a cluster that is not probed yet.
-    pub(crate) fn may_be_behind(&self) -> bool {
+    pub(crate) fn cache_may_be_behind(&self) -> bool {
         self.ownership.is_shared() || self.has_given_up.load(Ordering::Relaxed)
     }
 
@@ -218,7 +218,8 @@ impl ClusterRegistry {
     /// Whether a cluster is ours, and has been since its object was looked at.
     pub(crate) fn is_still_ours(&self, uid: &Arc<str>) -> bool {
         let looked_at = self.looked_at.lock().remove(uid);
-        !self.may_be_behind() || looked_at.is_some() && looked_at == self.ownership.ours_since(uid)
+        !self.cache_may_be_behind()
+            || looked_at.is_some() && looked_at == self.ownership.ours_since(uid)
     }
 
     /// Forgets that the object of the cluster with this UID is being read.

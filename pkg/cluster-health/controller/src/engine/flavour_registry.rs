@@ -16,7 +16,7 @@ use super::flavour::{Flavour, MemberId, Pending, Statement, StatusWrite, Target,
 use super::member_cluster::MemberCluster;
 use super::tasks;
 
-/// So long a look waits for the cache before it gives its worker to others.
+/// Longest time that a look waits for the cache and holds a worker of the queue.
 const SHOWN_WITHIN: Duration = Duration::from_secs(5);
 
 /// The clusters of one flavour. Cheap to clone; no call waits for anything.
@@ -29,7 +29,7 @@ pub(crate) struct FlavourRegistry {
 
 /// The result of a look at the object of a key.
 pub(crate) enum Look<T> {
-    /// The object, as new as what was last written to it, or newer.
+    /// The object, as new as what was last written to it, or newer. Without the right to read it, as the cache has it.
     At(Arc<T>),
     /// The object is deleted.
     Gone,
@@ -69,7 +69,7 @@ impl FlavourRegistry {
             self.clusters.leave(&*self.flavour, &cluster);
             return Ok(Look::Elsewhere);
         };
-        if self.find(&cluster).is_some() || !self.clusters.may_be_behind() {
+        if self.find(&cluster).is_some() || !self.clusters.cache_may_be_behind() {
             return Ok(Look::At(object));
         }
         if self.clusters.writer.is_writing(&cluster.uid) {
@@ -77,7 +77,7 @@ impl FlavourRegistry {
         }
         self.clusters.looks_at(&cluster.uid, since);
         let version = match self.clusters.writer.version(&*self.flavour, &cluster).await {
-            // One replica alone needs this right only here, and roles of former versions let users leave it out.
+            // Roles of earlier versions need this right for shards only. The check of permissions warns that it is missing.
             Err(error) if is_forbidden(&error) && !self.clusters.ownership.is_shared() => {
                 return Ok(Look::At(object));
             }

@@ -355,15 +355,16 @@ async fn a_probe_goes_no_step_further_once_the_right_to_it_has_ended() {
     assert_eq!(after, before, "its result is not taken in");
 }
 
-/// The version of `ns/new` that a replica looks at, and after how long; its cache shows the newest one after 3 s.
-async fn look_at_new(replica: &Replica) -> (u64, Duration) {
+/// The version of `ns/new` that a replica looks at, if it does not look again later, and the time that it takes; its cache
+/// shows the newest version, 5, after `lag`.
+async fn look_at_new(replica: &Replica, lag: Duration) -> (Option<u64>, Duration) {
     let object = |version: &str| {
         json!({"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata",
             "metadata": {"namespace": "ns", "name": "new", "uid": "u", "resourceVersion": version}})
     };
     let server = ApiServer::new(move |asked| match asked.query() {
         query if query.contains("sendInitialEvents") => Reply::failure(400, "BadRequest"),
-        query if query.contains("watch=true") => Reply::Watch(late(object("5"))),
+        query if query.contains("watch=true") => Reply::Watch(late(object("5"), lag)),
         _ => {
             Reply::Json(200, json!({"metadata": {"resourceVersion": "2"}, "items": [object("2")]}))
         }
@@ -378,8 +379,23 @@ async fn look_at_new(replica: &Replica) -> (u64, Duration) {
     assert!(replica.share.is_ours("u"));
     let began = Instant::now();
     let looked = replica.scene.registry.look(&cache, &"ns/new".into()).await.expect("it is read");
-    let Look::At(seen) = looked else { panic!("it is there") };
-    (seen.resource_version, began.elapsed())
+    let version = match looked {
+        Look::At(seen) => Some(seen.resource_version),
+        Look::Later => None,
+        Look::Gone | Look::Elsewhere => panic!("it is there"),
+    };
+    (version, began.elapsed())
+}
+
+/// A leader without shards that has given one cluster up, as after the loss of its lease.
+async fn leader_that_lost_its_lease(world: &World) -> Replica {
+    let leader = world.leader();
+    while leader.owns() < CLUSTERS {
+        sleep(Duration::from_millis(100)).await;
+    }
+    assert_eq!(look_at_new(&leader, S(3)).await, (Some(2), S(0)));
+    leader.scene.clusters.leave(&*leader.scene.flavour, &cluster("ns/c0", 1));
+    leader
 }
 
 /// rule:moves-publish-nothing
@@ -387,28 +403,50 @@ async fn look_at_new(replica: &Replica) -> (u64, Duration) {
 async fn what_a_cluster_says_is_looked_at_only_when_the_cache_is_as_new_as_the_move() {
     let world = World::default();
     let only = world.first("a").await;
-    let (version, took) = look_at_new(&only).await;
-    assert_eq!((version, took >= S(3)), (5, true));
+    let (version, took) = look_at_new(&only, S(3)).await;
+    assert_eq!((version, took >= S(3)), (Some(5), true));
 }
 
 /// rule:moves-publish-nothing
 #[tokio::test(start_paused = true)]
 async fn a_leader_without_shards_reads_clusters_again_after_it_lost_its_lease() {
     let world = World::default();
-    let leader = world.leader();
-    sleep(S(3)).await;
-    assert_eq!(leader.owns(), CLUSTERS);
-    assert_eq!(look_at_new(&leader).await, (2, Duration::ZERO));
-    leader.scene.clusters.leave(&*leader.scene.flavour, &cluster("ns/c0", 1));
-    let (version, took) = look_at_new(&leader).await;
-    assert_eq!((version, took >= S(3)), (5, true));
+    let leader = leader_that_lost_its_lease(&world).await;
+    let (version, took) = look_at_new(&leader, S(3)).await;
+    assert_eq!((version, took >= S(3)), (Some(5), true));
 }
 
-/// A change that the watch tells of after three seconds.
-fn late(object: Value) -> futures::stream::BoxStream<'static, Value> {
+/// rule:moves-publish-nothing
+#[tokio::test(start_paused = true)]
+async fn what_was_read_before_the_lease_was_lost_starts_no_probe() {
+    let world = World::default();
+    let leader = leader_that_lost_its_lease(&world).await;
+    leader.scene.registry.upsert(target(&world.members, "ns/c0", 1));
+    assert_eq!(leader.scene.clusters.elsewhere(), [("fake", cluster("ns/c0", 1))]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cache_that_stays_behind_holds_no_worker_for_longer_than_five_seconds() {
+    let world = World::default();
+    let leader = leader_that_lost_its_lease(&world).await;
+    let (version, took) = look_at_new(&leader, S(60)).await;
+    assert_eq!((version, took < S(6)), (None, true), "{took:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_without_shards_that_may_not_read_objects_uses_its_cache() {
+    let world = World::default();
+    let leader = leader_that_lost_its_lease(&world).await;
+    world.api.forbid_reads();
+    let (version, _) = look_at_new(&leader, S(3)).await;
+    assert_eq!(version, Some(2));
+}
+
+/// A change that the watch tells of after this time.
+fn late(object: Value, after: Duration) -> futures::stream::BoxStream<'static, Value> {
     use futures::StreamExt as _;
     let event = async move {
-        sleep(S(3)).await;
+        sleep(after).await;
         json!({"type": "MODIFIED", "object": object})
     };
     futures::stream::once(event).chain(futures::stream::pending()).boxed()

@@ -37,6 +37,7 @@ pub(crate) struct Api {
     events: Mutex<Vec<String>>,
     /// UIDs and versions of objects that can be read.
     versions: Mutex<HashMap<String, (String, u64)>>,
+    forbids_reads: AtomicBool,
 }
 
 impl Api {
@@ -120,7 +121,15 @@ impl Api {
         self.versions.lock().insert(key.to_owned(), (uid.to_owned(), version));
     }
 
+    /// Nobody may read an object from now on.
+    pub(crate) fn forbid_reads(&self) {
+        self.forbids_reads.store(true, Ordering::Relaxed);
+    }
+
     fn read(&self, key: &str) -> Reply {
+        if self.forbids_reads.load(Ordering::Relaxed) {
+            return Reply::failure(403, "Forbidden");
+        }
         let versions = self.versions.lock();
         let Some((uid, version)) = versions.get(key) else {
             return Reply::failure(404, "NotFound");
