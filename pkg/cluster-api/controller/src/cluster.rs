@@ -18,7 +18,6 @@ mod reconcile;
 mod references;
 mod report;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -80,7 +79,8 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<(), Fail
         .audit(options.sync_period, move || {
             named.drop_idle(idle);
             // Not in the random order of the map, so that a run of the simulation can be repeated.
-            let keys: BTreeSet<_> = all.frozen(|clusters| clusters.keys().cloned().collect());
+            let mut keys: Vec<_> = all.frozen(|clusters| clusters.keys().cloned().collect());
+            keys.sort_unstable();
             for key in keys {
                 again.add(key);
             }

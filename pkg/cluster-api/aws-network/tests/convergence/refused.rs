@@ -2,8 +2,8 @@
 
 use aws_fixtures::{absent, load_balancer, present, seed};
 use aws_network::{
-    BalancerState, Goal, IngressRuleSpec, LoadBalancerKind, NatState, Part, Reason, Reconciliation,
-    Rest, Spec, Step, Timestamp, conditions, is_ready,
+    BalancerState, Goal, IngressRuleSpec, LoadBalancerKind, LogicalId, NatState, Part, Reason,
+    Reconciliation, Rest, Spec, Step, Timestamp, conditions, is_ready,
 };
 use cloud_double::{Nature, differences, inventory};
 
@@ -275,6 +275,26 @@ fn while_the_status_cannot_be_written_nothing_is_made_that_could_be_lost() {
     world.status_fails = true;
     world.run_once_for(&present(&seed()), 120);
     assert_eq!(differences(&inventory(&world.cloud), &wanted), Vec::<String>::new());
+}
+
+/// rule:intent-before-unprotected-create
+#[test]
+fn a_create_whose_intent_was_stored_for_ten_seconds_is_planned_again() {
+    let goal = present(&seed());
+    let mut world = World::new(Nature::PROMPT, 4);
+    for (takes, is_sent) in [(0, true), (9, true), (10, false)] {
+        let mut reconciliation = world.look(&goal);
+        let began = world.now();
+        let Step::Persist(memory) = reconciliation.next(began) else { panic!("no intent") };
+        assert_eq!(memory.records[&LogicalId::Vpc].since, began);
+        reconciliation.persisted(true);
+        let now = Timestamp(began.0 + takes);
+        match reconciliation.next(now) {
+            Step::Write(_) => assert!(is_sent, "sent after {takes} s"),
+            Step::Rest(Rest::For(_)) => assert!(!is_sent, "not sent after {takes} s"),
+            step => panic!("{step:?}"),
+        }
+    }
 }
 
 #[test]
