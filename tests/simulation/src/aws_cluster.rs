@@ -23,7 +23,7 @@ pub(crate) const FLAGS: [&str; 4] = [
     "--dns-resolution-check=None",
     "--prune-subnets=true",
     "--sync-period=10s",
-    // It writes its time, at rest, too.
+    // A deep check writes its time into the status, also at rest.
     "--deep-check-period=8760h",
 ];
 /// A network is as it should be after this time: NAT gateways that failed are made again, and waits doubled up to five
@@ -173,8 +173,8 @@ impl State {
         }
     }
 
-    /// For how long the AWSCluster has remembered that this is being made, by the clock of the process that asks.
-    pub(crate) fn intends(&self, made: &str) -> Option<Duration> {
+    /// Age of the stored intent to create this resource, by the clock of the process that asks.
+    pub(crate) fn age_of_intent(&self, made: &str) -> Option<Duration> {
         let object = self.store.get(&key(KIND, CLUSTER))?;
         let since = object["status"]["pendingCreates"][made].as_str()?;
         wall_now().duration_since(since.parse().ok()?).try_into().ok()

@@ -27,10 +27,10 @@ pub(crate) const CLUSTER: &str = "on-aws";
 pub(crate) const REGION: &str = "us-east-2";
 const ACCOUNT: &str = "123456789012";
 const OTHERS: &str = "others";
-/// So long a create is not shown at most: longer than it takes until another process leads, and shorter than an intent
-/// waits.
+/// AWS shows a new resource after this time at the latest. Another process leads earlier, and an intent is honoured for
+/// longer.
 const UNSEEN: Duration = Duration::from_secs(18);
-/// A create that rests on an intent leaves within this time of it: ten seconds, of which a part of one is not written.
+/// Greatest age of the intent of a create that leaves: ten seconds, and one because the status holds whole seconds.
 const SENT_WITHIN: Duration = Duration::from_secs(11);
 
 /// AWS, and what is known of the cluster there.
@@ -118,19 +118,16 @@ enum Fault {
     CrashBefore,
     /// The process ends before the answer comes.
     CrashAfter,
-    /// So it does, and the next leader does not see what was made.
+    /// The process ends before the answer comes, and the next leader does not see the new resource.
     CrashUnseen,
 }
 
 impl Fault {
-    /// So many of those of a create need something that is made.
-    const OF_A_CREATE: usize = 3;
     const OF_READS: [Self; 2] = [Self::Lost, Self::Throttled];
-    /// A crash delays the others.
-    const OF_CREATES: [Self; 12] = [
-        Self::Late,
-        Self::Late,
-        Self::CrashUnseen,
+    /// Of creates only, in addition to those of all writes.
+    const OF_CREATES: [Self; 3] = [Self::Late, Self::Late, Self::CrashUnseen];
+    /// Each crash keeps other faults of the same pass from happening, so crashes are rarer.
+    const OF_WRITES: [Self; 9] = [
         Self::Lost,
         Self::Lost,
         Self::AnswerLost,
@@ -177,7 +174,7 @@ struct Wire(World);
 
 /// A call that leaves.
 struct Sent {
-    /// Equal ones are numbered.
+    /// Calls of one kind are numbered.
     kind: String,
     /// For the trace.
     what: String,
@@ -331,9 +328,9 @@ impl State {
         let mut millis = |most: u64| Duration::from_millis(rng.random_range(1..=most));
         let (travel, back, late) = (millis(40), millis(40), millis(6_000));
         let (percent, kinds) = match sent.writer {
-            None => (4, &Fault::OF_READS[..]),
-            Some(_) if sent.creates => (20, &Fault::OF_CREATES[..]),
-            Some(_) => (20, &Fault::OF_CREATES[Fault::OF_A_CREATE..]),
+            None => (4, Fault::OF_READS.to_vec()),
+            Some(_) if sent.creates => (20, [&Fault::OF_CREATES[..], &Fault::OF_WRITES].concat()),
+            Some(_) => (20, Fault::OF_WRITES.to_vec()),
         };
         let is_drawn = rng.random_range(0..100) < percent;
         let fault = kinds[rng.random_range(0..kinds.len())];
@@ -351,7 +348,7 @@ impl State {
         }
         if let Some((made, _)) = action.creates()
             && !made.is_protected()
-            && self.intends(&made.to_string()).is_none_or(|age| age > SENT_WITHIN)
+            && self.age_of_intent(&made.to_string()).is_none_or(|age| age > SENT_WITHIN)
         {
             self.violate(format!("C9: no intent to make {made} was stored within {SENT_WITHIN:?}"));
         }

@@ -27,7 +27,8 @@ use crate::world::{Process, State, World};
 const SETTLES: Duration = Duration::from_secs(60);
 /// Time in which an addition or deletion is found that a watch did not send.
 const FOUND: Duration = Duration::from_secs(600);
-/// One in so many seeds waits until an event that a watch did not send has been found, before it judges the rest.
+/// One in so many groups of eight seeds, which have all set-ups, waits until an event that a watch did not send has been
+/// found, before it judges the rest.
 const WAITS_OF: u64 = 8;
 /// Time in which nothing but Leases is written at rest.
 const RESTS: Duration = Duration::from_secs(15);

@@ -58,7 +58,7 @@ async fn carry(world: &World, process: usize, request: Request<RequestBody>) -> 
         let knows = state.processes[process].knows();
         let share = match &call.target() {
             _ if !state.is_busy => Share::None,
-            Some(target) if call.method == Method::PATCH && must_hold(target) => Share::Memory,
+            Some(target) if call.method == Method::PATCH && is_relied_on(target) => Share::Memory,
             _ => Share::Other,
         };
         (id, number, state.plan.fate(number, share), knows)
@@ -411,8 +411,8 @@ impl Open {
     }
 }
 
-/// Whether controllers rely on what is written there.
-fn must_hold(target: &Target) -> bool {
+/// Whether controllers rely on what they wrote to this object.
+fn is_relied_on(target: &Target) -> bool {
     ["nodes", "awsclusters"].contains(&target.kind.resource)
 }
 
