@@ -149,14 +149,14 @@ fn granted(files: &[&str]) -> Vec<Right> {
 }
 
 /// Used in other tests, or in the other one here: an Event is counted up after five minutes at the
-/// earliest, and replicas that share the clusters have leases and read what a cluster says when
-/// they take it over.
+/// earliest, replicas that share the clusters have leases, and an object is read again after a move or
+/// the loss of the lease.
 fn elsewhere(right: &Right) -> bool {
     let counted_up = right.resource == "events" && right.verb == "patch";
-    is_for_shards(right) || counted_up || right.resource == "leases"
+    reads_a_member_again(right) || counted_up || right.resource == "leases"
 }
 
-fn is_for_shards(right: &Right) -> bool {
+fn reads_a_member_again(right: &Right) -> bool {
     ["kubefedclusters", "clusters"].contains(&&*right.resource) && right.verb == "get"
 }
 
@@ -253,7 +253,7 @@ async fn replicas_that_share_the_clusters_run_with_the_rights_for_their_leases_a
     let all = [granted(&["config/rbac/role.yaml"]), granted(&files)].concat();
     let lacking: Vec<_> = own.iter().filter(|right| !covers(&all, right)).collect();
     assert!(lacking.is_empty(), "used through other roles: {lacking:?}");
-    let for_shards = |right: &&Right| right.resource == "leases" || is_for_shards(right);
+    let for_shards = |right: &&Right| right.resource == "leases" || reads_a_member_again(right);
     let granted = granted(&files);
     let unused = granted.iter().filter(for_shards);
     let unused: Vec<_> = unused.filter(|right| !own.iter().any(|it| right.covers(it))).collect();

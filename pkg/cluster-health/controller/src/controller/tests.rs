@@ -13,11 +13,11 @@ fn needed(line: &[(&str, &str)]) -> Vec<Permission> {
 fn rights_are_asked_for_where_the_objects_are() {
     let namespace = |given: &str| {
         let needed = needed(&[("cluster-health-kubefed-namespace", given)]);
-        assert_eq!(needed.len(), 5);
+        assert_eq!(needed.len(), 7);
         needed.iter().map(|right| right.namespace.clone()).collect::<Vec<_>>()
     };
-    assert_eq!(namespace("fed"), ["fed", "fed", "", "", ""]);
-    assert_eq!(namespace(""), [""; 5]);
+    assert_eq!(namespace("fed"), ["fed", "fed", "fed", "", "", "", ""]);
+    assert_eq!(namespace(""), [""; 7]);
     for flavour in ["kubefed", "tke"] {
         let needed = needed(&[("cluster-health-flavours", flavour)]);
         let secrets: Vec<_> = needed.iter().filter(|it| it.resource == "secrets").collect();
@@ -41,6 +41,7 @@ fn cluster_profiles_need_rights_of_their_own_in_their_namespaces() {
         "get secrets fleet",
         "get secrets keys",
         "patch clusterprofiles fleet",
+        "get clusterprofiles fleet",
     ];
     // Either version of the API may come to be served.
     assert_eq!(named, [of_one, of_one].concat());
