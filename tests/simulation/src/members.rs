@@ -36,7 +36,7 @@ pub(crate) const FLAGS: [&str; 10] = [
     "--allow-plaintext-endpoints=true",
     "--cluster-health-period=4s",
     "--cluster-health-confirm-interval=2s",
-    // A status in which only times change.
+    // The first heartbeat of a process comes at a random time within this hour.
     "--cluster-health-heartbeat-interval=1h",
 ];
 /// Least time between the starts of the first and the last of three failed probes: two confirmations, each a
@@ -166,6 +166,16 @@ fn name_of(member: usize) -> String {
 fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a str> {
     let conditions = object["status"]["conditions"].as_array()?;
     conditions.iter().find(|it| it["type"] == kind)?["status"].as_str()
+}
+
+/// Whether a status was written again with other times only.
+pub(crate) fn is_heartbeat(before: &Value, after: &Value) -> bool {
+    let said = |object: &Value| {
+        let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        let of = |it: &Value| ["type", "status", "reason"].map(|field| it[field].clone());
+        conditions.iter().map(of).collect::<Vec<_>>()
+    };
+    before != after && said(before) == said(after)
 }
 
 impl State {

@@ -17,6 +17,7 @@ use transport::{AnswerBody, RequestBody, SendPermit, Wire, WireError};
 
 use crate::api::{Answer, Watch, breached};
 use crate::call::{Call, Refusal, Target};
+use crate::members;
 use crate::plan::{Breach, Fate, Fault, Moment, Number, Share};
 use crate::replica::kill;
 use crate::world::{State, World, digest};
@@ -201,14 +202,17 @@ impl Carried {
             let written = call.target().filter(|it| it.kind.resource == "kubefedclusters");
             let written = written.map(|target| (state.store.get(&target.key).cloned(), target.key));
             let answer = state.apply(front, call);
+            let mut is_heartbeat = false;
             if let Some((Some(before), key)) = written
                 && let Some(after) = state.store.get(&key).cloned()
             {
                 state.judge_status(&call.json(), &before, &after);
+                is_heartbeat = members::is_heartbeat(&before, &after);
             }
             state.judge_clusters(before);
             let is_written = state.store.revision() != before;
-            state.writes += u64::from(call.changes_objects());
+            let count = if is_heartbeat { &mut state.heartbeats } else { &mut state.writes };
+            *count += u64::from(call.changes_objects());
             if is_written {
                 let verdict = state.claims.applied(*id);
                 verdict.unwrap_or_else(|claim| state.violate(claim));

@@ -118,8 +118,10 @@ pub(crate) struct State {
     /// How often each kind of fault happened.
     pub(crate) reach: BTreeMap<&'static str, u64>,
     pub(crate) violation: Option<String>,
-    /// Requests of processes that wrote something else than a Lease.
+    /// Requests of processes that wrote something else than a Lease or a heartbeat.
     pub(crate) writes: u64,
+    /// Heartbeats of members.
+    pub(crate) heartbeats: u64,
     /// A watch did not send an addition or deletion.
     pub(crate) lost_events: bool,
     fronts: [Front; FRONTS],
@@ -162,6 +164,7 @@ impl World {
             reach: BTreeMap::new(),
             violation: None,
             writes: 0,
+            heartbeats: 0,
             lost_events: false,
             requests: 0,
             asked: BTreeMap::new(),
