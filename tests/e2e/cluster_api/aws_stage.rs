@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tests::aws_proxy::{AwsProxy, Call, Fate};
 use tests::aws_totals::{Totals, totals};
 use tests::kubectl::IDENTITY;
-use tests::moto::Moto;
+use tests::moto::Lent;
 use tests::poll::poll;
 use tests::process::Launch;
 use tests::{PATIENCE, Process};
@@ -29,7 +29,7 @@ pub(crate) const DEFAULT_RATES: &str =
 pub(crate) struct Stage {
     scene: Scene,
     pub(crate) proxy: AwsProxy,
-    _moto: Moto,
+    _moto: Lent,
 }
 
 impl Deref for Stage {
@@ -51,8 +51,9 @@ impl Stage {
         if tests::moto::is_left_out() {
             return None;
         }
-        let moto = Moto::start().await;
+        let moto = Lent::take().await;
         let proxy = AwsProxy::start(&moto).await;
+        proxy.reset().await;
         Some(Self { scene: scene().await, proxy, _moto: moto })
     }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use tests::kubectl::Kubectl;
+use crate::plane;
 
 /// A Cluster of upstream's newest release, with fields that no schema here names.
 fn whole_cluster() -> Value {
@@ -35,7 +35,7 @@ fn whole_cluster() -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_whole_object_of_upstream_comes_back_as_it_was_apart_from_its_status() {
-    let kubectl = Kubectl::with_crds().await;
+    let kubectl = plane().await;
     kubectl.create(&whole_cluster());
     let stored = kubectl.object("cls cls-1");
     assert_eq!(stored["spec"], whole_cluster()["spec"]);
@@ -66,7 +66,7 @@ async fn a_whole_object_of_upstream_comes_back_as_it_was_apart_from_its_status()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn credentials_and_machines_keep_what_their_schema_does_not_name() {
-    let kubectl = Kubectl::with_crds().await;
+    let kubectl = plane().await;
     let credential = json!({
         "apiVersion": "platform.tkestack.io/v1", "kind": "ClusterCredential", "metadata": {"name": "cc-1"},
         "tenantID": "t", "clusterName": "cls-1", "token": "planted", "caCert": "Y2E=",
@@ -89,7 +89,7 @@ async fn credentials_and_machines_keep_what_their_schema_does_not_name() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn objects_without_their_required_fields_or_with_odd_words_are_refused_by_name() {
-    let kubectl = Kubectl::with_crds().await;
+    let kubectl = plane().await;
     let with = |at: &str, value: Value| {
         let mut cluster = whole_cluster();
         *cluster.pointer_mut(at).unwrap() = value;

@@ -2,11 +2,13 @@
 
 use serde_json::json;
 
-use tests::kubectl::{Kubectl, table};
+use tests::kubectl::table;
+
+use crate::plane;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn clusters_credentials_and_machines_are_printed_as_upstream_prints_them() {
-    let kubectl = Kubectl::with_crds().await;
+    let kubectl = plane().await;
     kubectl.run("apply -f config/samples");
     let fresh = table(&kubectl.run("get cls"));
     assert_eq!(fresh[0], ["NAME", "TYPE", "VERSION", "STATUS", "AGE"]);
@@ -35,7 +37,7 @@ async fn clusters_credentials_and_machines_are_printed_as_upstream_prints_them()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn members_of_a_federation_are_printed_with_both_conditions() {
-    let kubectl = Kubectl::with_crds().await;
+    let kubectl = plane().await;
     kubectl.run("apply -f config/samples");
     let of = "kubefedclusters -n kube-federation-system";
     let probed = "2026-01-02T03:04:05Z";
@@ -53,7 +55,7 @@ async fn members_of_a_federation_are_printed_with_both_conditions() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn objects_are_selected_by_fields_as_with_upstreams_api() {
-    let kubectl = Kubectl::with_crds().await;
+    let kubectl = plane().await;
     kubectl.run("apply -f config/samples");
     kubectl.patch_status(
         "cls cls-sample",

@@ -4,8 +4,9 @@
 use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use tests::dynamic::api;
-use tests::kubectl::Kubectl;
 use validation::{Environment, Kind, Operation};
+
+use crate::plane;
 
 fn master(ip: &str) -> Value {
     json!({"ip": ip, "port": 22, "username": "root", "password": "c2VjcmV0"})
@@ -221,7 +222,7 @@ fn as_a_schema_says(field: &str, reason: &str) -> (String, String) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_api_server_and_the_library_refuse_the_same_field_for_the_same_cause() {
-    let kubectl = Kubectl::with_crds().await;
+    let kubectl = plane().await;
     let client = kubectl.plane.client().await;
     let dry_run = PostParams { dry_run: true, ..PostParams::default() };
     for base in [baremetal, machine, member] {

@@ -6,19 +6,21 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::PATIENCE;
 
-/// Between two questions, at least and at most: twice as long as one takes, since one that starts a
-/// program keeps others from the processors.
+/// Between two questions, at least and at most: twice as long as one takes, or a tenth of the wait so far, since one that
+/// starts a program keeps others from the processors.
 const PAUSE: [Duration; 2] = [Duration::from_millis(20), Duration::from_secs(1)];
 
 /// Asks until there is an answer, and returns it. `what` names it in the failure.
 pub async fn poll<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>) -> T {
+    let began = Instant::now();
     let wait = async {
         loop {
             let asked = Instant::now();
             if let Some(answer) = ask().await {
                 return answer;
             }
-            sleep((asked.elapsed() * 2).clamp(PAUSE[0], PAUSE[1])).await;
+            let pause = (asked.elapsed() * 2).max(began.elapsed() / 10);
+            sleep(pause.clamp(PAUSE[0], PAUSE[1])).await;
         }
     };
     timeout(PATIENCE, wait).await.unwrap_or_else(|_| panic!("not within {PATIENCE:?}: {what}"))
