@@ -6,8 +6,8 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::PATIENCE;
 
-/// Between two questions, at least and at most: twice as long as one takes, or a tenth of the wait so far, since one that
-/// starts a program keeps others from the processors.
+/// Between two questions, at least and at most: twice as long as one takes, and in a long wait up to ten times as long,
+/// since one that starts a program keeps others from the processors.
 const PAUSE: [Duration; 2] = [Duration::from_millis(20), Duration::from_secs(1)];
 
 /// Asks until there is an answer, and returns it. `what` names it in the failure.
@@ -19,7 +19,8 @@ pub async fn poll<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>) -> T {
             if let Some(answer) = ask().await {
                 return answer;
             }
-            let pause = (asked.elapsed() * 2).max(began.elapsed() / 10);
+            let took = asked.elapsed();
+            let pause = (began.elapsed() / 10).clamp(took * 2, took * 10);
             sleep(pause.clamp(PAUSE[0], PAUSE[1])).await;
         }
     };
