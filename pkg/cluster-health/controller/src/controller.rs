@@ -206,8 +206,8 @@ fn kinds(options: &Options) -> Vec<Awaited> {
     kubefed.into_iter().chain(tke).chain(profiles).chain(capi).collect()
 }
 
-/// The permissions for the objects of a kind, of which an audit needs none: to write their status, and to read one again
-/// when its member moves or the lease was lost.
+/// The permissions for the objects of a kind: to write their status, and to read one again when its member moves or the
+/// lease was lost. An audit needs none of them.
 fn cluster_rights(
     (group, plural): (&'static str, &'static str),
     namespace: Option<&str>,

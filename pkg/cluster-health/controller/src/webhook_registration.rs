@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use objects::{Dynamic, Object, ObjectClient, Why};
+use objects::{Dynamic, Object, ObjectClient};
 use tracing::{info, warn};
 
 use authorities::Authorities;
@@ -30,8 +30,6 @@ pub(crate) use registration::FailurePolicy;
 
 /// Changes of the Secret in one round, those by others among them.
 const CHANGES: u32 = 5;
-/// Status of an answer to somebody without the right.
-const FORBIDDEN: u16 = 403;
 /// The name of a certificate while no registration exists.
 const UNREGISTERED_NAME: &str = "localhost";
 
@@ -181,7 +179,7 @@ impl Keeper {
         for (place, client) in self.registrations.iter().enumerate() {
             match client.read(&self.wanted.registration).await {
                 Ok(registration) => found.extend(registration.map(|it| (place, it))),
-                Err(err) if is_forbidden(&err) => refused = Some(err),
+                Err(err) if err.is_forbidden() => refused = Some(err),
                 Err(err) => return Err(err.into()),
             }
         }
@@ -263,8 +261,4 @@ impl Keeper {
         self.shown = Some(Shown { authority: current.certificate.clone(), names, renew });
         Ok(Some(leaf))
     }
-}
-
-fn is_forbidden(err: &objects::Error) -> bool {
-    matches!(&err.why, Why::Refused { status, .. } if status.as_u16() == FORBIDDEN)
 }

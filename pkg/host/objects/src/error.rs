@@ -126,6 +126,11 @@ impl Error {
         self.why.settled_at()
     }
 
+    /// Whether the identity lacks the right.
+    pub fn is_forbidden(&self) -> bool {
+        matches!(self.why, Why::Refused { status: StatusCode::FORBIDDEN, .. })
+    }
+
     /// Value of a metric label, one of a fixed set.
     pub fn label(&self) -> &'static str {
         match &self.why {

@@ -8,7 +8,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::StatusCode;
 use informer::MANAGED_BY;
 use manager::Failure;
 use objects::{Draft, Error, Merge, ObjectClient, Outcome, Part, Why};
@@ -60,7 +59,7 @@ enum Unwritten {
 impl From<Error> for Unwritten {
     fn from(error: Error) -> Self {
         match &error.why {
-            Why::Refused { status: StatusCode::FORBIDDEN, .. } => Self::Forbidden(error),
+            _ if error.is_forbidden() => Self::Forbidden(error),
             // An outage of a read is refused as well, with 5xx.
             Why::Refused { status, .. } if status.is_client_error() => Self::Refused(error),
             Why::Decode(_) | Why::Unreadable(_) => Self::Refused(error),

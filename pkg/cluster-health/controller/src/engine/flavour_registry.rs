@@ -4,10 +4,9 @@ use std::sync::{Arc, Once, Weak};
 use std::time::Duration;
 
 use health::{Code, EvidenceSource, Health, Moment, Status, Urgency, Written};
-use http::StatusCode;
 use informer::Informer;
 use kube_api::{Cached, OwnWrite, Resource};
-use objects::{Error, Why};
+use objects::Error;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -37,10 +36,6 @@ pub(crate) enum Look<T> {
     Elsewhere,
     /// Look again in a moment.
     Later,
-}
-
-fn is_forbidden(error: &Error) -> bool {
-    matches!(error.why, Why::Refused { status: StatusCode::FORBIDDEN, .. })
 }
 
 impl FlavourRegistry {
@@ -78,7 +73,7 @@ impl FlavourRegistry {
         self.clusters.looks_at(&cluster.uid, since);
         let version = match self.clusters.writer.version(&*self.flavour, &cluster).await {
             // Roles of earlier versions need this right for shards only. The check of permissions warns that it is missing.
-            Err(error) if is_forbidden(&error) && !self.clusters.ownership.is_shared() => {
+            Err(error) if error.is_forbidden() && !self.clusters.ownership.is_shared() => {
                 return Ok(Look::At(object));
             }
             version => version?,
