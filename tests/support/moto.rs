@@ -5,51 +5,17 @@
 
 use std::fs::{self, File};
 use std::io::Write as _;
-use std::ops::Deref;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
 use anyhow::{Context as _, bail};
-use parking_lot::Mutex;
 
 use crate::child::Child;
 use crate::poll::poll;
+use crate::pool::{Lent, Pool};
 use crate::programs::workspace;
 use crate::temp_dir::TempDir;
-
-/// Servers that tests have given back: to start one takes seconds.
-static IDLE: Mutex<Vec<Moto>> = Mutex::new(Vec::new());
-
-/// A server that is given back when this is dropped, unless the test has failed.
-pub struct Lent(Option<Moto>);
-
-impl Lent {
-    /// Takes a server that is not in use, with what its last user has left in it.
-    pub async fn take() -> Self {
-        let idle = IDLE.lock().pop();
-        Self(Some(match idle {
-            Some(moto) => moto,
-            None => Moto::start().await,
-        }))
-    }
-}
-
-impl Deref for Lent {
-    type Target = Moto;
-
-    fn deref(&self) -> &Moto {
-        self.0.as_ref().expect("it is given back when it is dropped")
-    }
-}
-
-impl Drop for Lent {
-    fn drop(&mut self) {
-        if !std::thread::panicking() {
-            IDLE.lock().extend(self.0.take());
-        }
-    }
-}
 
 /// A running server. Dropping it stops it.
 pub struct Moto {
@@ -58,8 +24,14 @@ pub struct Moto {
 }
 
 impl Moto {
+    /// Lends a server to one test, with what its last user has left in it.
+    pub async fn lend() -> Lent<Self> {
+        static SERVERS: Pool<Moto> = Pool::new();
+        SERVERS.lend(Self::start, async |_| {}).await
+    }
+
     /// Starts one, empty but for the default VPC of each region, and waits until it answers.
-    pub async fn start() -> Self {
+    async fn start() -> Self {
         let server = server().expect("moto is installed");
         let dir = TempDir::new("moto").expect("a directory");
         let log = dir.join("moto.log");

@@ -14,7 +14,8 @@ use prometheus::Registry;
 use resilience::Fence;
 use tests::PATIENCE;
 use tests::aws_proxy::{AwsProxy, Call, Fate, Pace};
-use tests::moto::Lent;
+use tests::moto::Moto;
+use tests::pool::Lent;
 
 /// Region of the clusters.
 pub(crate) const REGION: &str = "us-east-2";
@@ -37,7 +38,7 @@ pub(crate) struct World {
     clock: Arc<AtomicU64>,
     /// Number of patches of the status that succeed before the process dies in one.
     stores_left: AtomicUsize,
-    _moto: Lent,
+    _moto: Lent<Moto>,
 }
 
 impl World {
@@ -50,7 +51,7 @@ impl World {
         if tests::moto::is_left_out() {
             return None;
         }
-        let moto = Lent::take().await;
+        let moto = Moto::lend().await;
         let proxy = AwsProxy::start(&moto).await;
         proxy.set_pace(Pace::SLOW);
         proxy.reset().await;

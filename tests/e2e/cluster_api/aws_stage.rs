@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 use tests::aws_proxy::{AwsProxy, Call, Fate};
 use tests::aws_totals::{Totals, totals};
 use tests::kubectl::IDENTITY;
-use tests::moto::Lent;
+use tests::moto::Moto;
 use tests::poll::poll;
+use tests::pool::Lent;
 use tests::process::Launch;
 use tests::{PATIENCE, Process};
 
@@ -29,7 +30,7 @@ pub(crate) const DEFAULT_RATES: &str =
 pub(crate) struct Stage {
     scene: Scene,
     pub(crate) proxy: AwsProxy,
-    _moto: Lent,
+    _moto: Lent<Moto>,
 }
 
 impl Deref for Stage {
@@ -51,7 +52,7 @@ impl Stage {
         if tests::moto::is_left_out() {
             return None;
         }
-        let moto = Lent::take().await;
+        let moto = Moto::lend().await;
         let proxy = AwsProxy::start(&moto).await;
         proxy.reset().await;
         Some(Self { scene: scene().await, proxy, _moto: moto })
