@@ -119,7 +119,7 @@ async fn a_review_of_anybody_has_nothing_dialled_and_no_credential_sent() {
         let (manager, port) = product(&hub, false).await;
         assert!(manager.has_said("cannot authenticate callers"), "it is said at start");
         let unauthenticated = caller(&hub, port, false).await;
-        poll("it knows which Clusters there are", async || {
+        poll("the webhook knows that there is no Cluster", async || {
             let answer = asked(&unauthenticated, &machine("127.0.0.1", closed)).await;
             (answer["allowed"] == false).then_some(())
         })

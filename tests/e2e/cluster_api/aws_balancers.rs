@@ -132,7 +132,7 @@ async fn two_load_balancers_with_listeners_and_rules_are_made_through_crashes_ch
     stage.create(&balanced());
     stage.create(&cluster(NAME));
     // What a dead process has made is not shown to the next one for five seconds. Target groups are made before load
-    // balancers and these before listeners: no process has already made what the next one is to die of.
+    // balancers, and those before listeners: each process still has its call to make.
     for (action, number) in
         [("CreateTargetGroup", 1), ("CreateLoadBalancer", 0), ("CreateListener", 1)]
     {

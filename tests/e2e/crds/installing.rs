@@ -48,7 +48,7 @@ fn installer(kubectl: &Kubectl) -> Process {
         .start()
 }
 
-fn crds(kubectl: &Kubectl) -> Vec<String> {
+pub(crate) fn crds(kubectl: &Kubectl) -> Vec<String> {
     let names = kubectl.run("get crd -o name");
     names.lines().map(|line| line.split_once('/').unwrap().1.to_owned()).collect()
 }

@@ -25,9 +25,8 @@ use tests::pool::{Lent, Pool};
 pub(crate) async fn plane() -> Lent<Kubectl> {
     static PLANES: Pool<Kubectl> = Pool::new();
     let clean = async |plane: &Kubectl| {
-        let crds = plane.run("get crd -o name");
-        let kinds: Vec<_> = crds.lines().filter_map(|crd| crd.split('/').nth(1)).collect();
-        plane.run(&format!("delete {} --all --all-namespaces", kinds.join(",")));
+        let kinds = installing::crds(plane).join(",");
+        plane.run(&format!("delete {kinds} --all --all-namespaces"));
     };
     PLANES.lend(Kubectl::with_crds, clean).await
 }
